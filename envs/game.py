@@ -1,0 +1,353 @@
+"""Contract one: a game is a NamedTuple of integers and pure functions. Read this first.
+
+A game file defines a `State`, a NamedTuple of integers seen from the side to move (the *mover*), and kernels over it. `play`
+hands the turn over by rotating the board, so no kernel below the fronts ever takes a colour. Shapes: W integers a state,
+`[W]` a row; A the most active features a state can have.
+
+    Rules   what crosses into compiled code: kernels and sizes, the value that every search and learner takes
+    Game    what Python needs besides: names, notation, drawing, feature sets, baselines
+
+**Values flip exactly when `seat` changes.** A chance edge never changes the seat, and a depth limit never falls between a
+chance node (the dice) and the decision behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numba.np.unsafe.ndarray import to_fixed_tuple
+
+from envs.errors import InputError
+from envs.kernel import JIT, kernel
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+class Rules(NamedTuple):
+    """Kernels and sizes of one game. `rules()` below fills in the optional ones."""
+
+    initial: Any
+    """initial() -> State"""
+    seat: Any
+    """seat(state) -> 0 .. num_players - 1: whose turn it is, in absolute terms; seat 0 moves first"""
+    legal_moves: Any
+    """legal_moves(state, out int64 [max_moves]) -> n: fills out[:n] with move codes, best guesses first; n >= 1 while
+    the game is on (a forced pass is a move), and never called at a chance node"""
+    play: Any
+    """play(state, move) -> State: never checks legality (the fronts do)"""
+    outcome: Any
+    """outcome(state) -> (over, value): value is one of `outcomes`, for the mover; 0 while the game is on"""
+    num_chance: Any
+    """num_chance(state) -> k: 0 at a decision; k > 0 outcomes at a chance node"""
+    chance: Any
+    """chance(state, i) -> (State, probability)"""
+    features: Any
+    """features(state, spec int64 [..], index int32 [A], value float32 [A]) -> n: the active features of the mover's view,
+    indices strictly increasing; `spec` belongs to a FeatureSet; the same before and after the dice"""
+    expand: Any
+    """expand(state, moves int64 [max_moves], rows int64 [max_moves, W]) -> n: legal moves with *distinct* results, and
+    the results; default: legal_moves and play"""
+    load: Any
+    """load(row int64 [W]) -> State"""
+    store: Any
+    """store(state, row int64 [W])"""
+    cells: Any
+    """cells(state, out int64 [num_cells]): the board as small integers, for n-tuples and one-hot inputs"""
+    key: Any
+    """key(state) -> int64: equal states have equal keys; collision-free where `exact_key`"""
+    noisy: Any
+    """noisy(state, move) -> bool: a quiescence search follows this move; default: never"""
+    null: Any
+    """null(state) -> State: the turn passed without a move, for null-move pruning; default: the state itself, which
+    searches read as "not allowed" """
+    score: Any
+    """score(state) -> int64: what exact solvers report at the end of a game (discs, distance to win); default: outcome"""
+    action_mask: Any
+    """action_mask(state, word, out int8 [num_actions]): which actions may spell the next letter of a move, given the
+    `word` of actions so far (0: none); default: actions are move codes"""
+    spell: Any
+    """spell(state, word, action) -> (word, complete): when complete, `word` is a move for `play`"""
+    observe: Any
+    """observe(state, word, out float32 [observation_size]): what an agent sees, in the middle of a move too; default:
+    the cells"""
+    width: int
+    """W"""
+    max_moves: int
+    max_chance: int
+    """most outcomes of a chance node; 0 for a deterministic game"""
+    max_plies: int
+    """a game longer than this is broken off as a draw (value 0); 0: it always ends by itself"""
+    num_players: int
+    num_cells: int
+    num_actions: int
+    observation_size: int
+    exact_key: bool
+    outcomes: tuple[int, ...]
+    """every value `outcome` can have, ascending and symmetric about 0: -1 0 1, or -3 -2 -1 1 2 3"""
+
+
+class FeatureSet(NamedTuple):
+    """A way to describe a state to an evaluator: plain data, stored in the evaluator file."""
+
+    name: str
+    spec: tuple[int, ...]
+    num_features: int
+    max_active: int
+    names: Callable[[], list[str]]
+    """one name a feature, for weight tables and charts"""
+
+
+class Baseline(NamedTuple):
+    """A handmade, compiled player that lives with its game."""
+
+    name: str
+    kind: Literal["value", "rank"]
+    """"value": function(state) -> float in outcome units for the mover.
+    "rank": function(parent, move, child) -> float that only orders the moves of one parent, highest first."""
+    function: Any
+    about: str
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game as Python sees it. Compiled code takes `game.rules`; everything else here is text, pictures and tables."""
+
+    name: str
+    title: str
+    state: type
+    rules: Rules
+    feature_sets: dict[str, FeatureSet]
+    default_features: str
+    parse: Callable[[str], Any]
+    """text -> State, in the usual notation of the game; raises InputError"""
+    format: Callable[[Any], str]
+    move_text: Callable[[Any, int], str]
+    """(state, move) -> the move as players write it"""
+    ansi: Callable[..., str]
+    """ansi(state, color=False) -> the board as text"""
+    draw: Callable[[Any], Image.Image]
+    """the board as a picture"""
+    baselines: dict[str, Baseline] = field(default_factory=dict)
+    read_move: Callable[[Any, str], int] | None = None
+    """(state, text) -> move code, for games whose players write one move in several ways; default: by `move_text`"""
+    chance_text: Callable[[Any, int], str] = lambda state, i: str(i)
+    read_chance: Callable[[Any, str], int] | None = None
+    """(state, text) -> chance outcome; default: by `chance_text`"""
+    probes: tuple[tuple[str, str], ...] = ()
+    """(label, position) worth watching while an evaluator learns"""
+
+    def features(self, name: str | None = None) -> FeatureSet:
+        """The feature set called `name` (default: the game's default)."""
+        wanted = name or self.default_features
+        if wanted not in self.feature_sets:
+            raise InputError(f"{self.name} has no feature set {wanted!r}; it has: {', '.join(self.feature_sets)}")
+        return self.feature_sets[wanted]
+
+    def moves(self, state: Any) -> list[int]:
+        """Codes of the legal moves with distinct results, in the game's order."""
+        codes, rows = self.buffers()
+        n = self.rules.expand(state, codes, rows)
+        return [int(code) for code in codes[:n]]
+
+    def buffers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Empty `moves` [max_moves] and `rows` [max_moves, W] for `expand`."""
+        size = self.rules.max_moves
+        return np.empty(size, np.int64), np.empty((size, self.rules.width), np.int64)
+
+    def row(self, state: Any) -> np.ndarray:
+        """The state as an int64 row [W]."""
+        return np.array(state, dtype=np.int64)
+
+    def unrow(self, row: np.ndarray) -> Any:
+        return self.state(*(int(field) for field in row))
+
+    def find_move(self, state: Any, text: str) -> int:
+        """The legal move that a person wrote; raises InputError with the legal ones."""
+        if self.read_move is not None:
+            return self.read_move(state, text)
+        texts = {self.move_text(state, move): move for move in self.moves(state)}
+        if text.strip() not in texts:
+            raise InputError(f"{text.strip()!r} is not a legal move here; legal: {', '.join(texts)}")
+        return texts[text.strip()]
+
+    def find_chance(self, state: Any, text: str) -> int:
+        """The chance outcome that a person wrote, such as the dice `31`; raises InputError."""
+        if self.read_chance is not None:
+            return self.read_chance(state, text)
+        texts = {self.chance_text(state, i): i for i in range(self.rules.num_chance(state))}
+        if text.strip() not in texts:
+            raise InputError(f"{text.strip()!r} is not possible here; possible: {', '.join(texts) or 'nothing'}")
+        return texts[text.strip()]
+
+
+def make_rules(
+    state: type,
+    *,
+    initial: Any,
+    seat: Any,
+    legal_moves: Any,
+    play: Any,
+    outcome: Any,
+    features: Any,
+    cells: Any,
+    num_cells: int,
+    max_moves: int,
+    outcomes: tuple[int, ...],
+    key: Any = None,
+    exact_key: bool = False,
+    max_plies: int = 0,
+    num_players: int = 2,
+    max_chance: int = 0,
+    num_chance: Any = None,
+    chance: Any = None,
+    expand: Any = None,
+    noisy: Any = None,
+    null: Any = None,
+    score: Any = None,
+    num_actions: int = 0,
+    action_mask: Any = None,
+    spell: Any = None,
+    observation_size: int = 0,
+    observe: Any = None,
+) -> Rules:
+    """A game's `Rules`: its own kernels, and defaults for the optional ones."""
+    width = len(state._fields)  # type: ignore[attr-defined]
+    load, store = _row_kernels(state, width)
+    return Rules(
+        initial=initial,
+        seat=seat,
+        legal_moves=legal_moves,
+        play=play,
+        outcome=outcome,
+        num_chance=num_chance or _no_chance,
+        chance=chance or _certain,
+        features=features,
+        expand=expand or _expand_by_playing(legal_moves, play, store),
+        load=load,
+        store=store,
+        cells=cells,
+        key=key or _mixed_key(store, width),
+        noisy=noisy or _never_noisy,
+        null=null or _no_null,
+        score=score or _score_by_outcome(outcome),
+        action_mask=action_mask or _mask_by_moves(legal_moves, max_moves),
+        spell=spell or _spell_whole_move,
+        observe=observe or _observe_cells(cells, num_cells),
+        width=width,
+        max_moves=max_moves,
+        max_chance=max_chance,
+        max_plies=max_plies,
+        num_players=num_players,
+        num_cells=num_cells,
+        num_actions=num_actions or max_moves,
+        observation_size=observation_size or num_cells,
+        exact_key=exact_key,
+        outcomes=outcomes,
+    )
+
+
+# --- defaults of the optional kernels ---------------------------------------------------------------------
+
+
+def _row_kernels(state: type, width: int) -> tuple[Any, Any]:
+    if not JIT:
+
+        def load(row):
+            return state(*(int(x) for x in row))
+    else:
+
+        @kernel
+        def load(row):
+            return state(*to_fixed_tuple(row, width))
+
+    @kernel
+    def store(state, row):
+        for i in range(width):
+            row[i] = state[i]
+
+    return load, store
+
+
+@kernel
+def _no_chance(state):
+    return 0
+
+
+@kernel
+def _certain(state, i):
+    return state, 1.0
+
+
+@kernel
+def _never_noisy(state, move):
+    return False
+
+
+@kernel
+def _no_null(state):
+    return state
+
+
+@kernel
+def _spell_whole_move(state, word, action):
+    return action, True
+
+
+def _expand_by_playing(legal_moves, play, store):
+    @kernel
+    def expand(state, moves, rows):
+        n = legal_moves(state, moves)
+        for i in range(n):
+            store(play(state, moves[i]), rows[i])
+        return n
+
+    return expand
+
+
+def _mixed_key(store, width):
+    from envs.bits import mix
+
+    @kernel
+    def key(state):
+        row = np.empty(width, np.int64)
+        store(state, row)
+        word = mix(np.uint64(0))
+        for i in range(width):
+            word = mix(word ^ np.uint64(row[i]))
+        return np.int64(word >> np.uint64(1))
+
+    return key
+
+
+def _score_by_outcome(outcome):
+    @kernel
+    def score(state):
+        return outcome(state)[1]
+
+    return score
+
+
+def _mask_by_moves(legal_moves, max_moves):
+    @kernel
+    def action_mask(state, word, out):
+        out[:] = 0
+        moves = np.empty(max_moves, np.int64)
+        for i in range(legal_moves(state, moves)):
+            out[moves[i]] = 1
+
+    return action_mask
+
+
+def _observe_cells(cells, num_cells):
+    @kernel
+    def observe(state, word, out):
+        board = np.empty(num_cells, np.int64)
+        cells(state, board)
+        for i in range(num_cells):
+            out[i] = board[i]
+
+    return observe

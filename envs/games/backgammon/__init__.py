@@ -1,0 +1,61 @@
+"""Backgammon, cubeless money play: rules, notation, features, drawing and the pubeval player.
+
+Actions (for Gymnasium): one action moves one checker by one die, so a turn is up to four actions and a move is a word of them.
+
+    action = 2 x source + die      source 0..23: the mover's points 1..24, 24: the bar; die 0: the higher one (and every die of a
+                                   double), 1: the lower one
+    action 50                      no legal move
+
+51 actions in all; the mask admits exactly the beginnings of legal plays, so that the rule of playing as many dice as possible holds.
+"""
+
+from __future__ import annotations
+
+from envs.game import Game, make_rules
+from envs.games.backgammon import actions, drawing, notation, rules
+from envs.games.backgammon.features import FEATURE_SETS, features
+from envs.games.backgammon.pubeval import PUBEVAL
+
+GAME = Game(
+    name="backgammon",
+    title="Backgammon",
+    state=rules.State,
+    rules=make_rules(
+        rules.State,
+        initial=rules.initial,
+        seat=rules.seat,
+        legal_moves=rules.legal_moves,
+        play=rules.play,
+        outcome=rules.outcome,
+        num_chance=rules.num_chance,
+        chance=rules.chance,
+        features=features,
+        expand=rules.expand,
+        cells=rules.cells,
+        num_cells=52,
+        max_moves=rules.MAX_MOVES,
+        max_chance=21,
+        outcomes=(-3, -2, -1, 1, 2, 3),
+        num_actions=actions.NUM_ACTIONS,
+        action_mask=actions.action_mask,
+        spell=actions.spell,
+        observation_size=actions.OBSERVATION_SIZE,
+        observe=actions.observe,
+    ),
+    feature_sets=FEATURE_SETS,
+    default_features="expert",
+    parse=notation.parse,
+    format=notation.position_id,
+    move_text=notation.move_text,
+    read_move=notation.read_move,
+    chance_text=notation.chance_text,
+    read_chance=notation.read_chance,
+    ansi=drawing.ansi,
+    draw=drawing.draw,
+    baselines={"pubeval": PUBEVAL},
+    probes=(
+        ("start", notation.START),
+        ("prime against prime", "2HMHAGC7bwAIMA"),
+        ("ace-point game", "b7sNAAAwgG0BAA"),
+    ),
+)

@@ -1,0 +1,285 @@
+"""`@kernel`: Numba compilation whose disk cache can be trusted.
+
+Numba's own `cache=True` fails a library of game rules in two ways. It looks at the date of one
+file, so a cached search goes on playing the rules of yesterday; and a compiled function that
+is *passed* to another one (as every game is passed to every search here) gets a random identity in
+each process, so nothing is ever found again. Here a kernel's identity is a hash of
+
+    its bytecode and constants, its closure, the global constants it reads,
+    and the identities of the kernels it calls,
+
+computed when it is first needed (so kernels may call others defined further down), and a cache entry's file
+name is a hash of that identity, the argument types (a passed kernel counts by its identity), the
+processor, and the versions of Python and Numba. An edited rule changes the name: stale code cannot be found,
+an unrelated game is not recompiled, and no running process loses a file it may still load.
+
+What a kernel must obey (each point is a crash or a silent error otherwise):
+
+- a recursive kernel is called from outside with exactly the argument types of its inner call:
+  `np.int64(0)`, never a literal `0` (numba issue 6061);
+- every integer that crosses between Python and a kernel is an int64;
+- the same source must run interpreted, with `NUMBA_DISABLE_JIT=1`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import pickle
+import platform
+import sys
+import time
+import types as python_types
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba import njit, types
+from numba.core import compiler, config
+from numba.core.caching import _Cache
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import NumbaPickler
+
+UNUSED_DAYS = 60
+"""Entries that nobody has loaded for so long are deleted when a process first saves one."""
+
+JIT = not config.DISABLE_JIT
+"""False when `NUMBA_DISABLE_JIT=1`: kernels are then plain Python functions."""
+
+_identities: weakref.WeakKeyDictionary[Dispatcher, str] = weakref.WeakKeyDictionary()
+_locals: weakref.WeakKeyDictionary[Dispatcher, tuple[str, list[Dispatcher]]] = weakref.WeakKeyDictionary()
+_kernels: weakref.WeakValueDictionary[str, Dispatcher] = weakref.WeakValueDictionary()
+
+
+def kernel(function: Callable | None = None, *, fastmath: bool | set[str] = False, inline: str = "never") -> Any:
+    """Compile `function` with Numba, without the GIL, cached on disk by content.
+
+    `fastmath` is for kernels that sum floats and whose last bit nobody compares; `inline="always"`
+    inlines at Numba's level, which pays for functions that return a large tuple.
+    """
+
+    def decorate(python_function: Callable) -> Any:
+        compiled = njit(nogil=True, error_model="numpy", fastmath=fastmath, inline=inline)(python_function)
+        if JIT:
+            compiled._cache = KernelCache(compiled)
+        return compiled
+
+    return decorate(function) if function is not None else decorate
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: `$NUMBA_CACHE_DIR`, or the user's cache folder."""
+    if config.CACHE_DIR:
+        return Path(config.CACHE_DIR) / "deltaw"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "deltaw" / "kernels"
+
+
+# --- identity -------------------------------------------------------------------------------------------
+
+
+def identity(compiled: Dispatcher) -> str:
+    """Hex digest of everything the kernel's machine code depends on, except its argument types."""
+    known = _identities.get(compiled)
+    if known is None:
+        reached = [compiled]  # every kernel that this one can call, in the order in which they are met
+        parts = []
+        for caller in reached:  # grows while it is walked
+            text, called = _local(caller)
+            for callee in called:
+                if callee not in reached:
+                    reached.append(callee)
+            parts.append(f"{text}:{[reached.index(callee) for callee in called]}")
+        known = hashlib.sha256("|".join(parts).encode()).hexdigest()
+        _identities[compiled] = known
+        # Numba builds symbol names from the qualified name and a counter. With the identity in the name, machine
+        # code from another process can never be linked in place of another kernel of the same name.
+        compiled.py_func.__qualname__ = f"{compiled.py_func.__code__.co_qualname}.{known[:16]}"
+    _kernels[known] = compiled
+    return known
+
+
+def _local(compiled: Dispatcher) -> tuple[str, list[Dispatcher]]:
+    """A digest of the kernel's own code and constants, and the kernels it names, in order."""
+    known = _locals.get(compiled)
+    if known is None:
+        called: list[Dispatcher] = []
+        options = sorted((name, _describe(option, called)) for name, option in compiled.targetoptions.items())
+        text = f"{options}:{_describe_function(compiled.py_func, called)}"
+        known = _locals[compiled] = (text, called)
+    return known
+
+
+def _describe_function(function: Callable, called: list[Dispatcher]) -> str:
+    code = function.__code__
+    names = sorted(_names(code))
+    parts = [code.co_qualname, _describe_code(code), _describe(function.__defaults__, called)]
+    for name in names:
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            parts.append(f"{name}={_describe(value, called)}")
+            if isinstance(value, python_types.ModuleType):
+                parts += [f"{name}.{a}={_describe(getattr(value, a), called)}" for a in names if hasattr(value, a)]
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        parts.append(f"{name}={_describe(cell.cell_contents, called)}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _names(code: python_types.CodeType) -> set[str]:
+    nested = [c for c in code.co_consts if isinstance(c, python_types.CodeType)]
+    return set(code.co_names).union(*(_names(c) for c in nested))
+
+
+def _describe_code(code: python_types.CodeType) -> str:
+    constants = [
+        _describe_code(c) if isinstance(c, python_types.CodeType) else _describe(c, []) for c in code.co_consts
+    ]
+    return f"{code.co_code.hex()}:{constants}:{code.co_names}:{code.co_varnames}"
+
+
+def _describe(value: Any, called: list[Dispatcher]) -> str:
+    """A text that differs whenever Numba would compile `value` to something else; kernels go to `called`."""
+    if isinstance(value, Dispatcher):
+        called.append(value)
+        return "kernel"
+    if isinstance(value, np.ndarray):
+        return f"array:{value.dtype}:{value.shape}:{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, (tuple, list)):
+        return f"{type(value).__qualname__}({','.join(_describe(v, called) for v in value)})"
+    if isinstance(value, (set, frozenset)):
+        return f"set({sorted(_describe(v, called) for v in value)})"
+    if isinstance(value, type):
+        return f"class:{value.__module__}.{value.__qualname__}:{getattr(value, '_fields', '')}"
+    if isinstance(value, python_types.ModuleType):
+        return f"module:{value.__name__}:{getattr(value, '__version__', '')}"
+    if isinstance(value, python_types.FunctionType):
+        return f"function:{_describe_function(value, called)}"
+    if hasattr(value, "_defn"):  # an @intrinsic
+        return f"intrinsic:{_describe_function(value._defn, called)}"
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        return f"{type(value).__name__}:{value!r}"
+    return f"{type(value).__module__}.{type(value).__qualname__}:{getattr(value, '__qualname__', '')}"
+
+
+def _describe_type(kind: types.Type) -> str:
+    """Like `str(kind)`, with every kernel inside named by its identity instead of its address."""
+    if isinstance(kind, types.Dispatcher):
+        return identity(kind.dispatcher)
+    if isinstance(kind, types.BaseNamedTuple):
+        return f"{_describe(kind.instance_class, [])}({','.join(map(_describe_type, kind.types))})"
+    if isinstance(kind, types.BaseTuple):
+        return f"({','.join(map(_describe_type, kind.types))})"
+    return str(kind)
+
+
+# --- the cache ------------------------------------------------------------------------------------------
+
+
+class _EntryPickler(NumbaPickler):
+    """Writes kernels inside argument types as their identities: an entry holds no one else's code."""
+
+    def persistent_id(self, thing: Any) -> str | None:
+        return identity(thing) if isinstance(thing, Dispatcher) else None
+
+
+class _EntryUnpickler(pickle.Unpickler):
+    def persistent_load(self, name: str) -> Dispatcher:
+        # Describing the wanted signature has just registered all of its kernels.
+        return _kernels[name]
+
+
+class KernelCache(_Cache):
+    """One file an entry, named by content: see the module's docstring."""
+
+    _noticed = False
+    _pruned = False
+
+    def __init__(self, compiled: Dispatcher) -> None:
+        self._compiled = weakref.ref(compiled)
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        return str(cache_folder())
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Nothing to do: entries are never found under a wrong name."""
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        path = self._path(signature, target_context.codegen())
+        entry = None
+        if self._enabled:
+            try:
+                data = path.read_bytes()
+                os.utime(path)
+                entry = self._decode(data)
+            except FileNotFoundError:
+                pass
+            except Exception:  # a damaged entry is a missing one: it is compiled and written again
+                path.unlink(missing_ok=True)
+        if entry is None:
+            self._notice()
+            return None
+        return compiler.CompileResult._rebuild(target_context, *entry)
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        if not self._enabled or result.lifted or result.library.has_dynamic_globals:
+            return
+        path = self._path(signature, result.codegen)
+        # A folder that cannot be written costs a compilation next time, nothing else.
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
+            draft.write_bytes(self._encode(result._reduce()))
+            os.replace(draft, path)
+            self._prune(path.parent)
+
+    def _path(self, signature: Any, codegen: Any) -> Path:
+        compiled = self._compiled()
+        assert compiled is not None
+        machine = (numba.__version__, sys.version_info[:3], platform.machine(), codegen.magic_tuple())
+        text = f"{identity(compiled)}|{','.join(map(_describe_type, signature))}|{machine}"
+        return cache_folder() / f"{compiled.py_func.__name__}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.kernel"
+
+    @staticmethod
+    def _encode(entry: Any) -> bytes:
+        buffer = io.BytesIO()
+        _EntryPickler(buffer, protocol=4).dump(entry)
+        body = buffer.getvalue()
+        return hashlib.sha256(body).digest() + body
+
+    @staticmethod
+    def _decode(data: bytes) -> Any:
+        digest, body = data[:32], data[32:]
+        if hashlib.sha256(body).digest() != digest:
+            raise ValueError("damaged cache entry")
+        return _EntryUnpickler(io.BytesIO(body)).load()
+
+    def _notice(self) -> None:
+        """Say once a process why the first answer takes so long."""
+        if not KernelCache._noticed:
+            KernelCache._noticed = True
+            print(f"compiling for this machine, once (kept in {cache_folder()}) ...", file=sys.stderr, flush=True)
+
+    @classmethod
+    def _prune(cls, folder: Path) -> None:
+        if cls._pruned:
+            return
+        cls._pruned = True
+        oldest = time.time() - UNUSED_DAYS * 86400
+        for path in folder.iterdir():
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
