@@ -158,9 +158,10 @@ def _describe(value: Any, called: list[Dispatcher]) -> str:
     if isinstance(value, python_types.ModuleType):
         return f"module:{value.__name__}:{getattr(value, '__version__', '')}"
     if isinstance(value, python_types.FunctionType):
-        return f"function:{_describe_function(value, called)}"
+        # Kernels can call plain functions only through Numba's own support for them: no look inside is needed.
+        return f"function:{value.__module__}.{value.__qualname__}"
     if hasattr(value, "_defn"):  # an @intrinsic
-        return f"intrinsic:{_describe_function(value._defn, called)}"
+        return f"intrinsic:{_describe_code(value._defn.__code__)}"
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
         return f"{type(value).__name__}:{value!r}"
     return f"{type(value).__module__}.{type(value).__qualname__}:{getattr(value, '__qualname__', '')}"

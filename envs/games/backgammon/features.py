@@ -18,7 +18,7 @@ import numpy as np
 
 from envs.bits import highest, lowest, popcount
 from envs.game import FeatureSet
-from envs.games.backgammon.rules import BAR, BOARD, HOME, count, mirror, occupied, on_board, pips, stacked
+from envs.games.backgammon.rules import BAR, BOARD, HOME, count, mirror, occupied, on_board, stacked
 from envs.kernel import kernel
 
 TESAURO, TESAURO_PIPS, EXPERT = 0, 1, 2
@@ -42,12 +42,10 @@ NUM_FEATURES = (196, 198, 198 + 2 * len(EXTRAS) + len(SHARED))
 @kernel
 def features(state, spec, index, value):
     """Active features in increasing order; see the module's table. spec[0] is TESAURO, TESAURO_PIPS or EXPERT."""
-    n = side_features(state.me_low, state.me_high, 0, 0, index, value)
-    n = side_features(state.opponent_low, state.opponent_high, 98, n, index, value)
+    n, mine = side_features(state.me_low, state.me_high, 0, 0, index, value)
+    n, his = side_features(state.opponent_low, state.opponent_high, 98, n, index, value)
     if spec[0] == TESAURO:
         return n
-    mine = pips(state.me_low, state.me_high)
-    his = pips(state.opponent_low, state.opponent_high)
     n = add(196, mine / START_PIPS, n, index, value)
     n = add(197, his / START_PIPS, n, index, value)
     if spec[0] == EXPERT:
@@ -61,76 +59,84 @@ def features(state, spec, index, value):
 @kernel
 def add(feature, amount, n, index, value):
     """Append a feature unless it is zero."""
-    if amount != 0.0:
-        index[n] = feature
-        value[n] = amount
-        n += 1
-    return n
+    index[n] = feature
+    value[n] = amount
+    return n + (amount != 0.0)
 
 
 @kernel
 def side_features(low, high, start, n, index, value):
-    """Tesauro's 98 inputs of one side."""
+    """Tesauro's 98 inputs of one side; returns (n, its pip count)."""
     mask = occupied(low, high) & BOARD
+    on_points, total = np.int64(0), np.int64(0)
     while mask:
         bit = lowest(mask)
         mask &= mask - 1
         checkers = count(low, high, bit)
+        on_points += checkers
+        total += (bit + 1) * checkers
         first = start + 4 * bit
-        for k in range(min(checkers, np.int64(3))):
-            index[n] = first + k
-            value[n] = 1.0
-            n += 1
+        for k in range(3):  # always written, counted only as far as there are checkers: cheaper than a branch
+            index[n + k] = first + k
+            value[n + k] = 1.0
+        n += min(checkers, np.int64(3))
         if checkers > 3:
-            n = add(first + 3, (checkers - 3) / 2.0, n, index, value)
-    n = add(start + 96, count(low, high, BAR) / 2.0, n, index, value)
-    return add(start + 97, (15 - on_board(low, high)) / 15.0, n, index, value)
+            n = add(first + 3, (checkers - 3) * 0.5, n, index, value)
+    on_bar = count(low, high, BAR)
+    n = add(start + 96, on_bar * 0.5, n, index, value)
+    n = add(start + 97, (15 - on_points - on_bar) / 15.0, n, index, value)
+    return n, total + 25 * on_bar
 
 
 @kernel
 def extra_features(low, high, other_low, other_high, start, n, index, value):
     """The EXTRAS of one side."""
     mine, made = occupied(low, high), stacked(low, high)
-    blocked = mirror(stacked(other_low, other_high))
-    blots = mirror(occupied(other_low, other_high)) & ~blocked
-    sources = np.int64(1) << BAR if mine >> BAR else mine
-    shots = hitting_rolls(sources, blots, blocked) if highest(mine | 1) > lowest(blots | 1 << 25) else np.int64(0)
-    n = add(start, shots / 36.0, n, index, value)
-    n = add(start + 1, escaping_rolls(highest(mine | 1), blocked) / 36.0, n, index, value)
+    if highest(mine << 1 | 1) + highest(occupied(other_low, other_high) << 1 | 1) >= 25:
+        blocked = mirror(stacked(other_low, other_high))
+        blots = mirror(occupied(other_low, other_high)) & ~blocked
+        sources = np.int64(1) << BAR if mine >> BAR else mine
+        n = add(start, hitting_rolls(sources, blots, blocked) / 36.0, n, index, value)
+        n = add(start + 1, escaping_rolls(highest(mine | 1), blocked) / 36.0, n, index, value)
     for k in range(popcount(made & HOME)):
         n = add(start + 2 + k, 1.0, n, index, value)
     run = made & BOARD
     run &= run >> 1
     for k in range(4):
         run &= made >> (k + 2)
-        if run:
-            n = add(start + 8 + k, 1.0, n, index, value)
+        n = add(start + 8 + k, 1.0 if run else 0.0, n, index, value)
     off = 15 - on_board(low, high)
     for k in range(3):
-        n = add(start + 12 + k, min(max(off - 5 * k, 0), 5) / 5.0, n, index, value)
-    n = add(start + 15, popcount(mine & ~made & HOME) / 4.0, n, index, value)
-    return add(start + 16, (highest(mine << 1 | 1)) / 25.0, n, index, value)
+        n = add(start + 12 + k, min(max(off - 5 * k, 0), 5) * 0.2, n, index, value)
+    n = add(start + 15, popcount(mine & ~made & HOME) * 0.25, n, index, value)
+    return add(start + 16, highest(mine << 1 | 1) / 25.0, n, index, value)
 
 
 @kernel
 def hitting_rolls(sources, blots, blocked):
     """Of 36 rolls, those that can bring a checker from `sources` onto one of `blots`, over points that are not blocked."""
     rolls = np.int64(0)
-    for a in range(1, 7):
-        after_a = sources >> a & ~blocked
+    if blots == 0:
+        return rolls
+    free = ~blocked
+    after = (
+        sources >> 1 & free,
+        sources >> 2 & free,
+        sources >> 3 & free,
+        sources >> 4 & free,
+        sources >> 5 & free,
+        sources >> 6 & free,
+    )
+    for i in range(6):
+        a, after_a = i + 1, after[i]
         if after_a & blots:
-            rolls += 12 - 2 * a + 1  # a with itself and, twice each, with every higher die
+            rolls += 13 - 2 * a  # a with itself and, twice each, with every higher die
             continue
-        reach, move = after_a, after_a
-        for _ in range(3):  # the same die up to four times
-            move = move >> a & ~blocked
-            reach |= move
-        rolls += np.int64(1) if reach & blots else np.int64(0)
-        for b in range(a + 1, 7):
-            after_b = sources >> b & ~blocked
-            reach = after_b | after_a >> b | after_b >> a
-            if reach & blots:
-                rolls += 2
+        second = after_a >> a & free
+        third = second >> a & free
+        rolls += (second | third | third >> a) & blots != 0
+        for j in range(i + 1, 6):
+            rolls += 2 * ((after[j] | after_a >> (j + 1) | after[j] >> a) & blots != 0)
     return rolls
 
 
@@ -138,14 +144,12 @@ def hitting_rolls(sources, blots, blocked):
 def escaping_rolls(rearmost, blocked):
     """Of 36 rolls, those with which the checker on bit `rearmost` can move by both dice."""
     rolls = np.int64(0)
-    here = np.int64(1) << rearmost
+    here, free = np.int64(1) << rearmost, ~blocked
     for a in range(1, 7):
-        after_a = here >> a & ~blocked
-        if after_a >> a & ~blocked:
-            rolls += 1
+        after_a = here >> a & free
+        rolls += after_a >> a & free != 0
         for b in range(a + 1, 7):
-            if (after_a | here >> b & ~blocked) and here >> (a + b) & ~blocked:
-                rolls += 2
+            rolls += 2 * ((after_a >> b | (here >> b & free) >> a) & free != 0)
     return rolls
 
 

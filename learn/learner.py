@@ -1,0 +1,38 @@
+"""Contract three: a learner steps.
+
+`step()` plays one batch of games' worth of positions and makes one update (or breeds one generation); `state()` and `restore(state)` hold everything that is
+needed to go on exactly. `learn/train.py` composes learners with the arena, the log and the checkpoints, and knows nothing else of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from search.evaluator import Evaluator
+
+
+class Metrics(NamedTuple):
+    """What one step did."""
+
+    games: int
+    """games finished so far in the whole run"""
+    positions: int
+    """positions learned from so far"""
+    scalars: dict[str, float]
+    """to be logged under these names; each is explained where it is computed"""
+
+
+class Learner(Protocol):
+    games: int
+
+    def step(self) -> Metrics: ...
+
+    def evaluator(self) -> Evaluator:
+        """What has been learned so far, to be measured, saved and exported."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Tensors, numbers and plain containers of them; nothing else."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...

@@ -1,0 +1,300 @@
+"""Self-play in lock-step: B games side by side, compiled, the same for any number of threads.
+
+Letters: B slots (games in progress), W integers a state, K outputs of the evaluator, T positions of a game so far, C capacity of a slot's history, R evaluators
+(rows) in the population.
+
+    choose (1 ply) -> record -> play -> ... -> game over -> lambda-returns of the whole game -> batch of (state, target)
+
+Slot i plays the games i, i + B, i + 2B, ...; every random number is keyed by (seed, game, ply, purpose). So the games do not depend on
+how the slots are shared among threads, on exploration elsewhere, or on when a run was interrupted.
+
+The lambda-return of position t, from its mover's side ([1] section 12.1; LEARNING.md's forward view):
+
+    G_t = (1 - lambda) v_{t+1} + lambda G_{t+1},   G_{T-1} = z  (the result),   v and G flipped wherever the seat changes
+
+[1] Sutton & Barto, Reinforcement Learning, 2nd ed. 2018.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from envs.bits import EXPLORE, ROLL, random_unit, random_word
+from envs.game import Game
+from envs.kernel import kernel
+from search.leaf import CLASSES, Leaf, Weights, forget
+from search.plies import Bench, make_bench, score_moves
+
+
+class Slots(NamedTuple):
+    """Games in progress; all that must be kept to go on exactly. Arrays, first axis B."""
+
+    game: np.ndarray
+    """int64 [B]: number of the game being played"""
+    ply: np.ndarray
+    """int64 [B]: positions recorded in `rows`, the current one included"""
+    rows: np.ndarray
+    """int64 [B, C, W]: the positions, each as it was valued: before the dice"""
+    outputs: np.ndarray
+    """float32 [B, C, K]: the evaluator's outputs on them when they were reached"""
+    explored: np.ndarray
+    """int8 [B, C]: 1 where the move made from there was exploratory"""
+
+
+class Settings(NamedTuple):
+    seed: int
+    trace: float
+    """lambda, 0 .. 1"""
+    explore: float
+    """chance of a random move"""
+    plies: int
+    """positions each slot moves on in one call"""
+
+
+class Batch(NamedTuple):
+    """Positions of finished games and what their values should have been."""
+
+    rows: np.ndarray
+    """int64 [N, W]"""
+    targets: np.ndarray
+    """float32 [N, K]: lambda-returns"""
+    outputs: np.ndarray
+    """float32 [N, K]: what the evaluator said when the position was reached"""
+    games: int
+    """games that ended"""
+    results: np.ndarray
+    """int64 [games]: for the first mover (seat 0)"""
+    lengths: np.ndarray
+    """int64 [games]: positions of each game"""
+
+
+@dataclass
+class SelfPlay:
+    """The lock-step engine for evaluators in compiled form; `population` holds R of them, stacked."""
+
+    game: Game
+    leaf: Leaf
+    """its weights have a leading axis R"""
+    slots: Slots
+    assign: np.ndarray
+    """int64 [B, seats]: which of the R evaluators plays the seat"""
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        parts = np.array_split(np.arange(len(self.slots.game)), self.threads)
+        self._shards = [slice(int(p[0]), int(p[-1]) + 1) for p in parts if len(p)]
+        single = self.leaf._replace(weights=member(self.leaf.weights, 0))
+        self._benches: list[Bench] = [make_bench(single, self.game) for _ in self._shards]
+        self._pool = ThreadPoolExecutor(len(self._shards)) if len(self._shards) > 1 else None
+
+    def play(self, settings: Settings) -> Batch:
+        """Every slot moves on by `settings.plies` positions; what ended comes back."""
+        self._make_room(settings.plies)
+        jobs = [(settings, shard, bench) for shard, bench in zip(self._shards, self._benches, strict=True)]
+        parts = (
+            list(self._pool.map(self._play_shard, *zip(*jobs, strict=True)))
+            if self._pool
+            else [self._play_shard(*jobs[0])]
+        )
+        return Batch(
+            rows=np.concatenate([p.rows for p in parts]),
+            targets=np.concatenate([p.targets for p in parts]),
+            outputs=np.concatenate([p.outputs for p in parts]),
+            games=sum(p.games for p in parts),
+            results=np.concatenate([p.results for p in parts]),
+            lengths=np.concatenate([p.lengths for p in parts]),
+        )
+
+    def _play_shard(self, settings: Settings, shard: slice, bench: Bench) -> Batch:
+        slots = Slots(*(array[shard] for array in self.slots))
+        most = int(slots.ply.sum()) + len(slots.ply) * settings.plies
+        rows = np.empty((most, slots.rows.shape[2]), np.int64)
+        targets = np.empty((most, slots.outputs.shape[2]), np.float32)
+        outputs = np.empty_like(targets)
+        ended = np.empty((2, len(slots.game) * settings.plies), np.int64)
+        n, games = play_slots(
+            self.game.rules,
+            self.leaf,
+            slots,
+            self.assign[shard],
+            len(self.slots.game),
+            settings,
+            bench,
+            rows,
+            targets,
+            outputs,
+            ended,
+        )
+        return Batch(rows[:n], targets[:n], outputs[:n], int(games), ended[0, :games], ended[1, :games])
+
+    def _make_room(self, plies: int) -> None:
+        """Double the histories' capacity when a game may outgrow it."""
+        capacity = self.slots.rows.shape[1]
+        if int(self.slots.ply.max()) + plies < capacity:
+            return
+        longer = (np.concatenate([a, np.zeros_like(a)], axis=1) for a in self.slots[2:])
+        self.slots = Slots(self.slots.game, self.slots.ply, *longer)
+
+
+def new_slots(game: Game, outputs: int, size: int, capacity: int = 256) -> Slots:
+    """B fresh slots; game i starts in slot i when it is first played."""
+    return Slots(
+        game=np.arange(size, dtype=np.int64),
+        ply=np.zeros(size, np.int64),
+        rows=np.zeros((size, capacity, game.rules.width), np.int64),
+        outputs=np.zeros((size, capacity, outputs), np.float32),
+        explored=np.zeros((size, capacity), np.int8),
+    )
+
+
+def stack(weights: list[Weights]) -> Weights:
+    """A population: the arrays of equally shaped evaluators stacked along a new first axis R; the rest is common."""
+    return weights[0]._replace(first=np.stack([w.first for w in weights]), dense=np.stack([w.dense for w in weights]))
+
+
+@kernel
+def member(population, r):
+    """Evaluator r of a population, as views."""
+    return Weights(
+        population.first[r],
+        population.dense[r],
+        population.sizes,
+        population.activation,
+        population.head,
+        population.scale,
+        population.outcomes,
+        population.spec,
+    )
+
+
+# --- kernels ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def play_slots(rules, leaf, slots, assign, stride, settings, bench, rows, targets, outputs, ended):
+    """Move every slot on by settings.plies positions; append finished games. Returns (positions, games)."""
+    n, games = 0, 0
+    for slot in range(len(slots.game)):
+        for _ in range(settings.plies):
+            if slots.ply[slot] == 0:
+                begin_game(rules, leaf, slots, slot, assign[slot, 0], bench)
+            result, over = play_one(rules, leaf, slots, slot, assign[slot], settings, bench)
+            if over:
+                ended[0, games] = result
+                ended[1, games] = slots.ply[slot]
+                games += 1
+                n = lambda_returns(rules, leaf.weights, slots, slot, result, settings.trace, n, rows, targets, outputs)
+                slots.ply[slot] = 0
+                slots.game[slot] += stride
+    return n, games
+
+
+@kernel
+def begin_game(rules, leaf, slots, slot, r, bench):
+    state = rules.initial()
+    rules.store(state, slots.rows[slot, 0])
+    forget(bench.work)
+    leaf.evaluate(rules, member(leaf.weights, r), state, bench.work)
+    slots.outputs[slot, 0] = bench.work.chances
+    slots.explored[slot, 0] = 0
+    slots.ply[slot] = 1
+
+
+@kernel
+def play_one(rules, leaf, slots, slot, assign, settings, bench):
+    """Dice and move from the slot's last position; returns (result for seat 0, over)."""
+    t = slots.ply[slot] - 1
+    state = rules.load(slots.rows[slot, t])
+    state = roll(rules, state, settings.seed, slots.game[slot], t)
+    chooser = Leaf(leaf.evaluate, member(leaf.weights, assign[rules.seat(state)]))
+    n, best = score_moves(rules, chooser, state, 1, 0, 0.0, bench)
+    if settings.explore > 0.0 and random_unit(settings.seed, slots.game[slot], t, EXPLORE) < settings.explore:
+        best = random_word(settings.seed, slots.game[slot] + 1, t, EXPLORE) % n
+        slots.explored[slot, t] = 1
+    child = rules.load(bench.rows[0, best])
+    over, value = rules.outcome(child)
+    if not over and rules.max_plies > 0 and t + 1 >= rules.max_plies:
+        over, value = True, np.int64(0)
+    if over:
+        if rules.seat(child) != 0:
+            value = -value
+        return value, True
+    rules.store(child, slots.rows[slot, t + 1])
+    forget(bench.work)
+    chooser.evaluate(rules, chooser.weights, child, bench.work)
+    slots.outputs[slot, t + 1] = bench.work.chances
+    slots.explored[slot, t + 1] = 0
+    slots.ply[slot] += 1
+    return np.int64(0), False
+
+
+@kernel
+def roll(rules, state, seed, game, ply):
+    """`state` after its chance event, if one is due."""
+    k = rules.num_chance(state)
+    if k == 0:
+        return state
+    left = random_unit(seed, game, ply, ROLL)
+    for i in range(k - 1):
+        rolled, probability = rules.chance(state, i)
+        left -= probability
+        if left < 0.0:
+            return rolled
+    rolled, _ = rules.chance(state, k - 1)
+    return rolled
+
+
+@kernel
+def lambda_returns(rules, weights, slots, slot, result, trace, n, rows, targets, outputs):
+    """Append the positions of a finished game with their lambda-returns; see the module's equation. An exploratory move teaches
+    nothing to the position it was made in, and what follows it nothing to those before, unless it ended the game."""
+    length = slots.ply[slot]
+    classes = weights.head == CLASSES
+    size = targets.shape[1]
+    target = np.zeros(size, np.float32)
+    seat = 0
+    if classes:
+        for k in range(size):
+            target[k] = 1.0 if weights.outcomes[k] == result else 0.0
+    else:
+        target[0] = result
+    for t in range(length - 1, -1, -1):
+        own_seat = rules.seat(rules.load(slots.rows[slot, t]))
+        if own_seat != seat:
+            flip(target, classes)
+            seat = own_seat
+        last = t == length - 1
+        if not slots.explored[slot, t] or last:
+            rows[n] = slots.rows[slot, t]
+            targets[n] = target
+            outputs[n] = slots.outputs[slot, t]
+            n += 1
+        keep = np.float32(0.0 if slots.explored[slot, t] and not last else trace)
+        for k in range(size):  # now v_t and G_t become what t - 1 looks at
+            target[k] = (np.float32(1.0) - keep) * slots.outputs[slot, t, k] + keep * target[k]
+    return n
+
+
+@kernel
+def flip(target, classes):
+    """The same outputs from the other side."""
+    if classes:
+        for k in range(len(target) // 2):
+            other = len(target) - 1 - k
+            target[k], target[other] = target[other], target[k]
+    else:
+        target[0] = -target[0]
+
+
+@kernel
+def dense_features(rules, spec, rows, index, value, out):
+    """Features of states rows [N, W] as a dense matrix out [N, F]."""
+    out[:] = 0.0
+    for i in range(len(rows)):
+        n = rules.features(rules.load(rows[i]), spec, index, value)
+        for j in range(n):
+            out[i, index[j]] = value[j]

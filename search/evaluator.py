@@ -1,0 +1,246 @@
+"""Contract two: an evaluator is one file of weights plus a kernel.
+
+The file is safetensors: no code can hide in it. One metadata key, `deltaw`, holds sorted JSON (`Description`); the tensors are `weight0` [in, out],
+`bias0` [out], `weight1` ... in float32. A reader needs numpy and this page:
+
+    n = int.from_bytes(data[:8], "little"); header = json.loads(data[8 : 8 + n])
+    description = json.loads(header["__metadata__"]["deltaw"])
+    tensor = lambda name: np.frombuffer(data[8 + n :][slice(*header[name]["data_offsets"])], "<f4").reshape(header[name]["shape"])
+    x = features of the position [F];  for k < layers - 1: x = activation(x @ weight_k + bias_k)
+    outputs = x @ weight + bias of the last layer;  head "classes": softmax, value = chances . outcomes;  "tanh": value = scale tanh(output)
+
+Values are in outcome units for the side to move; a head over classes flips to the other side by reversal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import save as to_bytes
+
+from envs.errors import InputError
+from envs.game import FeatureSet, Game
+from envs.kernel import kernel
+from search.leaf import CLASSES, IDENTITY, RELU, SIGMOID, TANH, Leaf, Weights, evaluate_network, forget, make_work
+
+VERSION = 1
+ACTIVATIONS = {"relu": RELU, "sigmoid": SIGMOID, "tanh": TANH}
+HEADS = {"classes": CLASSES, "tanh": TANH, "identity": IDENTITY}
+
+
+@dataclass(frozen=True)
+class Description:
+    """The metadata of an evaluator file."""
+
+    game: str
+    features: str
+    """name of the feature set"""
+    spec: tuple[int, ...]
+    sizes: tuple[int, ...]
+    """inputs, hidden layers, outputs; a linear evaluator has no hidden layer"""
+    head: str
+    """classes, tanh or identity"""
+    activation: str = "relu"
+    outcomes: tuple[int, ...] = ()
+    version: int = VERSION
+    trained: dict[str, Any] = field(default_factory=dict)
+    """how: method, games, seed, command ..."""
+
+    @property
+    def kind(self) -> str:
+        return "linear" if len(self.sizes) == 2 else "mlp"
+
+
+class Opinion(NamedTuple):
+    """What an evaluator thinks of one state, for the side to move."""
+
+    value: float
+    chances: tuple[float, ...] | None
+    """of each outcome class; None from a scalar head"""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A learned evaluator: its description, its tensors, and the kernels' view of them."""
+
+    game: Game
+    description: Description
+    tensors: dict[str, np.ndarray]
+
+    @functools.cached_property
+    def leaf(self) -> Leaf:
+        return Leaf(evaluate_network, _weights(self.game, self.description, self.tensors))
+
+    @property
+    def gives_chances(self) -> bool:
+        return self.description.head == "classes"
+
+    def values(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Value [n] and outputs [n, K] of states `rows` [n, W], each for its mover."""
+        values = np.empty(len(rows))
+        outputs = np.empty((len(rows), len(self.leaf.weights.outcomes)), np.float32)
+        evaluate_rows(
+            self.game.rules, self.leaf, np.ascontiguousarray(rows), make_work(self.leaf, self.game), values, outputs
+        )
+        return values, outputs
+
+    def opinion(self, state: Any) -> Opinion:
+        values, outputs = self.values(self.game.row(state)[None])
+        chances = tuple(float(p) for p in outputs[0]) if self.gives_chances else None
+        return Opinion(float(values[0]), chances)
+
+
+@kernel
+def evaluate_rows(rules, leaf, rows, work, values, outputs):
+    """Evaluate unrelated states one by one."""
+    for i in range(len(rows)):
+        forget(work)
+        values[i] = leaf.evaluate(rules, leaf.weights, rules.load(rows[i]), work)
+        outputs[i] = work.chances
+
+
+def make_evaluator(
+    game: Game,
+    tensors: dict[str, np.ndarray],
+    *,
+    features: FeatureSet,
+    head: str,
+    activation: str = "relu",
+    trained: dict[str, Any] | None = None,
+) -> Evaluator:
+    """An evaluator from its tensors (`weight0` [in, out], `bias0` [out], ...)."""
+    layers = len(tensors) // 2
+    sizes = (features.num_features, *(int(tensors[f"bias{k}"].shape[0]) for k in range(layers)))
+    description = Description(
+        game.name, features.name, features.spec, sizes, head, activation, game.rules.outcomes, VERSION, trained or {}
+    )
+    evaluator = Evaluator(game, description, {name: np.asarray(t, np.float32) for name, t in tensors.items()})
+    _check_tensors("the evaluator", evaluator)
+    return evaluator
+
+
+def _weights(game: Game, description: Description, tensors: dict[str, np.ndarray]) -> Weights:
+    layers = len(description.sizes) - 1
+    first = np.vstack([tensors["weight0"], tensors["bias0"][None]])
+    dense = [np.vstack([tensors[f"weight{k}"], tensors[f"bias{k}"][None]]).T.ravel() for k in range(1, layers)]
+    classes = description.head == "classes"
+    return Weights(
+        first=np.ascontiguousarray(first, np.float32),
+        dense=np.concatenate([np.zeros(0, np.float32), *dense]).astype(np.float32),
+        sizes=np.array(description.sizes[1:], np.int64),
+        activation=ACTIVATIONS[description.activation],
+        head=HEADS[description.head],
+        scale=float(max(game.rules.outcomes)),
+        outcomes=np.array(description.outcomes if classes else (0,), np.float32),
+        spec=np.array(description.spec, np.int64),
+    )
+
+
+# --- the file -----------------------------------------------------------------------------------------------------
+
+
+def save_evaluator(evaluator: Evaluator, path: str | Path) -> None:
+    """Write the file whole or not at all; the same evaluator gives the same bytes."""
+    text = json.dumps(dataclasses.asdict(evaluator.description), sort_keys=True)
+    tensors = {name: np.ascontiguousarray(t, np.float32) for name, t in sorted(evaluator.tensors.items())}
+    write_whole(path, to_bytes(tensors, metadata={"deltaw": text}))
+
+
+def write_whole(path: str | Path, data: bytes) -> None:
+    """Replace the file at `path` by `data` at once: a reader, or a crash, sees the old file or the new one."""
+    path = Path(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(draft, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def load_evaluator(path: str | Path, game: Game | None = None) -> Evaluator:
+    """Read and check an evaluator file; `game`: the one it must be for. Raises InputError."""
+    from envs import games
+
+    description, tensors = _read(Path(path))
+    if game is not None and description.game != game.name:
+        raise InputError(f"{path} evaluates {description.game}, not {game.name}")
+    evaluator = Evaluator(game or games.load(description.game), description, tensors)
+    _check_features(path, evaluator)
+    _check_tensors(path, evaluator)
+    return evaluator
+
+
+def _read(path: Path) -> tuple[Description, dict[str, np.ndarray]]:
+    from safetensors import safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    except FileNotFoundError:
+        raise InputError(f"there is no evaluator file {path}") from None
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} is no evaluator file, or a damaged one: {error}") from None
+    if "deltaw" not in metadata:
+        raise InputError(f"{path} is no evaluator file: its metadata has no key 'deltaw'")
+    fields = json.loads(metadata["deltaw"])
+    if fields.get("version", 0) > VERSION:
+        raise InputError(
+            f"{path} has format version {fields['version']}; this program reads up to {VERSION}: update it"
+        )
+    try:
+        fields |= {name: tuple(fields[name]) for name in ("spec", "sizes", "outcomes")}
+        description = Description(**fields)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} has an incomplete description: {error}") from None
+    return description, tensors
+
+
+def _check_features(path: str | Path, evaluator: Evaluator) -> None:
+    game, description = evaluator.game, evaluator.description
+    features = game.feature_sets.get(description.features)
+    if features is None:
+        raise InputError(
+            f"{path} uses the feature set {description.features!r}, which {game.name} does not have; "
+            f"it has: {', '.join(game.feature_sets)}"
+        )
+    if features.spec != description.spec or features.num_features != description.sizes[0]:
+        raise InputError(
+            f"{path} was trained on another {description.features!r}: {description.sizes[0]} features, spec {description.spec}; "
+            f"here {features.num_features}, {features.spec}"
+        )
+    if description.outcomes != game.rules.outcomes:
+        raise InputError(f"{path} knows the outcomes {description.outcomes}; {game.name} has {game.rules.outcomes}")
+
+
+def _check_tensors(path: str | Path, evaluator: Evaluator) -> None:
+    description, tensors = evaluator.description, evaluator.tensors
+    if description.head not in HEADS or description.activation not in ACTIVATIONS:
+        raise InputError(
+            f"{path} has head {description.head!r} and activation {description.activation!r}, unknown here"
+        )
+    wanted: dict[str, tuple[int, ...]] = {}
+    for k, (inputs, outputs) in enumerate(zip(description.sizes, description.sizes[1:], strict=False)):
+        wanted |= {f"weight{k}": (inputs, outputs), f"bias{k}": (outputs,)}
+    shapes = {name: tuple(t.shape) for name, t in tensors.items()}
+    if shapes != wanted:
+        raise InputError(f"{path} should hold {wanted}, but holds {shapes}")
+    outputs = len(description.outcomes) if description.head == "classes" else 1
+    if description.sizes[-1] != outputs:
+        raise InputError(f"{path} has {description.sizes[-1]} outputs; its head {description.head!r} needs {outputs}")
+    broken = [name for name, t in tensors.items() if not np.isfinite(t).all()]
+    if broken:
+        raise InputError(f"{path} holds NaN or infinite weights in {', '.join(sorted(broken))}")

@@ -1,0 +1,47 @@
+"""Evaluators by name: a file, a shipped checkpoint, or a baseline that lives with its game."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from envs.errors import InputError
+from envs.game import Baseline, Game
+from search.evaluator import Evaluator, load_evaluator
+from search.leaf import Leaf, handmade_leaf
+
+DEFAULT = "network"
+"""the shipped evaluator that is meant when none is named"""
+
+
+def shipped(game: Game) -> dict[str, Path]:
+    """Names and files of the shipped evaluators of a game: `checkpoints/GAME_NAME.safetensors` is called NAME."""
+    folder = Path(str(resources.files("checkpoints")))
+    prefix = f"{game.name}_"
+    return {f.stem.removeprefix(prefix): f for f in sorted(folder.glob(f"{prefix}*.safetensors"))}
+
+
+def find_evaluator(game: Game, name: str) -> Evaluator | Baseline:
+    """The evaluator called `name`: a baseline of the game, a shipped one, or a file. Raises InputError with what there is."""
+    if name in game.baselines:
+        return game.baselines[name]
+    known = shipped(game)
+    if name in known:
+        return load_evaluator(known[name], game)
+    if Path(name).exists() or name.endswith(".safetensors"):
+        return load_evaluator(name, game)
+    raise InputError(
+        f"no evaluator {name!r} for {game.name}: name a file or one of {', '.join([*known, *game.baselines])}"
+    )
+
+
+def leaf_of(evaluator: Evaluator | Baseline) -> Leaf:
+    """The compiled form of something that gives values; InputError, with the reason, for a player that only ranks moves."""
+    if isinstance(evaluator, Evaluator):
+        return evaluator.leaf
+    if evaluator.kind == "rank":
+        raise InputError(
+            f"{evaluator.name} only ranks the moves of one position: its scores are no values, so it plays at 1 ply "
+            "and gives no equity; use an evaluator with values for deeper search"
+        )
+    return handmade_leaf(evaluator)

@@ -1,0 +1,144 @@
+"""One ply and two plies, for one decision and for many at once.
+
+A ply is counted as TD-Gammon does: **1 ply** values every position after my move by the evaluator; **2 plies** values it by the average
+over the opponent's rolls of his best reply, each reply valued by the evaluator. (gnubg calls them 0-ply and 1-ply.)
+
+Letters: N decisions, W integers a state, M most moves of a decision, R most outcomes of a chance node. The order of one decision's moves is the game's own; ties go
+to the first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from envs.game import Game
+from envs.kernel import kernel
+from search.leaf import Leaf, Work, forget, make_work
+
+
+class Bench(NamedTuple):
+    """Scratch memory of one thread for searching two plies."""
+
+    moves: np.ndarray
+    """int64 [2, M]"""
+    rows: np.ndarray
+    """int64 [2, M, W]: own moves' results, and the opponent's replies"""
+    values: np.ndarray
+    """float64 [M]: own moves' values for the mover"""
+    work: Work
+
+
+def make_bench(leaf: Leaf, game: Game) -> Bench:
+    rules = game.rules
+    return Bench(
+        np.empty((2, rules.max_moves), np.int64),
+        np.empty((2, rules.max_moves, rules.width), np.int64),
+        np.empty(rules.max_moves),
+        make_work(leaf, game),
+    )
+
+
+@kernel
+def best_reply(rules, leaf, state, moves, rows, work):
+    """Value, for its mover, of the decision `state` at one ply: the best of its moves."""
+    n = rules.expand(state, moves, rows)
+    mover = rules.seat(state)
+    best = -np.inf
+    for i in range(n):
+        child = rules.load(rows[i])
+        value = leaf.evaluate(rules, leaf.weights, child, work)
+        if rules.seat(child) != mover:
+            value = -value
+        best = max(best, value)
+    return best
+
+
+@kernel
+def value_one_deeper(rules, leaf, state, bench):
+    """Value of `state` for its mover, one ply deeper than the evaluator's: over all chance outcomes, the best move."""
+    over, result = rules.outcome(state)
+    if over:
+        return np.float64(result)
+    forget(bench.work)
+    k = rules.num_chance(state)
+    if k == 0:
+        return best_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
+    total = 0.0
+    for i in range(k):
+        rolled, probability = rules.chance(state, i)
+        total += probability * best_reply(rules, leaf, rolled, bench.moves[1], bench.rows[1], bench.work)
+    return total
+
+
+@kernel
+def score_moves(rules, leaf, state, plies, candidates, margin, bench):
+    """Values of all moves of the decision `state` in bench.values[:n], for its mover; returns (n, index of the best).
+
+    At 2 plies only the `candidates` best moves of the first ply, and of them only those within `margin` of the first, are searched deeper (0 candidates: all moves, whatever the margin); the others keep a value below every searched one: its order is the first ply's.
+    """
+    n = rules.expand(state, bench.moves[0], bench.rows[0])
+    mover = rules.seat(state)
+    forget(bench.work)
+    for i in range(n):
+        child = rules.load(bench.rows[0, i])
+        value = leaf.evaluate(rules, leaf.weights, child, bench.work)
+        bench.values[i] = -value if rules.seat(child) != mover else value
+    if plies >= 2:
+        if candidates > 0:
+            look_deeper(rules, leaf, mover, n, candidates, margin, bench)
+        else:
+            look_deeper(rules, leaf, mover, n, n, np.inf, bench)
+    best = 0
+    for i in range(1, n):
+        if bench.values[i] > bench.values[best]:
+            best = i
+    return n, best
+
+
+@kernel
+def look_deeper(rules, leaf, mover, n, candidates, margin, bench):
+    """Replace the values of the most promising moves by their 2-ply values."""
+    order = np.argsort(-bench.values[:n], kind="mergesort")
+    first = bench.values[order[0]]
+    lowest = np.inf
+    searched = 0
+    for i in order:
+        if searched < candidates and (bench.values[i] >= first - margin or searched == 0):
+            child = rules.load(bench.rows[0, i])
+            value = value_one_deeper(rules, leaf, child, bench)
+            bench.values[i] = -value if rules.seat(child) != mover else value
+            lowest = min(lowest, bench.values[i])
+            searched += 1
+    shift = np.float64(0.0)
+    if searched < n:
+        shift = min(0.0, lowest - bench.values[order[searched]] - 1e-9)
+    for i in order[searched:]:
+        bench.values[i] += shift
+
+
+@kernel
+def choose_rows(rules, leaf, rows, plies, candidates, margin, bench, chosen, values, outputs):
+    """For each decision rows[i]: the result of the best move in chosen[i], its value for the mover, and the evaluator's outputs on
+    the result (for the side then to move)."""
+    for i in range(len(rows)):
+        _, best = score_moves(rules, leaf, rules.load(rows[i]), plies, candidates, margin, bench)
+        chosen[i] = bench.rows[0, best]
+        values[i] = bench.values[best]
+        forget(bench.work)
+        leaf.evaluate(rules, leaf.weights, rules.load(chosen[i]), bench.work)
+        outputs[i] = bench.work.chances
+
+
+@kernel
+def roll_values(rules, leaf, rows, bench, values, probabilities, counts):
+    """For each state rows[i] before its roll: values[i, r] of every roll r under the best move by the evaluator, its probability, and how
+    many rolls there are; for luck adjustment."""
+    for i in range(len(rows)):
+        state = rules.load(rows[i])
+        forget(bench.work)
+        counts[i] = rules.num_chance(state)
+        for r in range(counts[i]):
+            rolled, probabilities[i, r] = rules.chance(state, r)
+            values[i, r] = best_reply(rules, leaf, rolled, bench.moves[1], bench.rows[1], bench.work)
