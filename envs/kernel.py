@@ -24,6 +24,7 @@ What a kernel must obey (each point is a crash or a silent error otherwise):
 from __future__ import annotations
 
 import contextlib
+import enum
 import hashlib
 import io
 import os
@@ -118,16 +119,26 @@ def _local(compiled: Dispatcher) -> tuple[str, list[Dispatcher]]:
 def _describe_function(function: Callable, called: list[Dispatcher]) -> str:
     code = function.__code__
     names = sorted(_names(code))
-    parts = [code.co_qualname, _describe_code(code), _describe(function.__defaults__, called)]
-    for name in names:
-        if name in function.__globals__:
-            value = function.__globals__[name]
-            parts.append(f"{name}={_describe(value, called)}")
-            if isinstance(value, python_types.ModuleType):
-                parts += [f"{name}.{a}={_describe(getattr(value, a), called)}" for a in names if hasattr(value, a)]
+    defaults = (function.__defaults__, *sorted((function.__kwdefaults__ or {}).items()))
+    parts = [code.co_qualname, _describe_code(code), _describe(defaults, called)]
+    parts += _describe_names("", function.__globals__, names, called, [])
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         parts.append(f"{name}={_describe(cell.cell_contents, called)}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _describe_names(
+    prefix: str, scope: dict[str, Any], names: list[str], called: list[Dispatcher], above: list[Any]
+) -> list[str]:
+    """`names` in a module's `scope`, and in the modules among them: kernels may say `package.module.CONSTANT`."""
+    parts = []
+    for name in names:
+        if name in scope:
+            value = scope[name]
+            parts.append(f"{prefix}{name}={_describe(value, called)}")
+            if isinstance(value, python_types.ModuleType) and value not in above:
+                parts += _describe_names(f"{prefix}{name}.", vars(value), names, called, [*above, value])
+    return parts
 
 
 def _names(code: python_types.CodeType) -> set[str]:
@@ -153,6 +164,8 @@ def _describe(value: Any, called: list[Dispatcher]) -> str:
         return f"{type(value).__qualname__}({','.join(_describe(v, called) for v in value)})"
     if isinstance(value, (set, frozenset)):
         return f"set({sorted(_describe(v, called) for v in value)})"
+    if isinstance(value, enum.EnumMeta):
+        return f"enum:{value.__qualname__}:{[(name, m.value) for name, m in value.__members__.items()]}"
     if isinstance(value, type):
         return f"class:{value.__module__}.{value.__qualname__}:{getattr(value, '_fields', '')}"
     if isinstance(value, python_types.ModuleType):
@@ -220,20 +233,26 @@ class KernelCache(_Cache):
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         path = self._path(signature, target_context.codegen())
-        entry = None
-        if self._enabled:
-            try:
-                data = path.read_bytes()
-                os.utime(path)
-                entry = self._decode(data)
-            except FileNotFoundError:
-                pass
-            except Exception:  # a damaged entry is a missing one: it is compiled and written again
-                path.unlink(missing_ok=True)
+        entry = self._read(path) if self._enabled else None
         if entry is None:
             self._notice()
             return None
         return compiler.CompileResult._rebuild(target_context, *entry)
+
+    def _read(self, path: Path) -> Any:
+        """The entry in this file; None where there is none. A damaged entry is a missing one: it will be written again."""
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        with contextlib.suppress(OSError):  # the folder may be readable only
+            os.utime(path)
+        try:
+            return self._decode(data)
+        except Exception:  # whatever a strange pickle raises
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         if not self._enabled or result.lifted or result.library.has_dynamic_globals:
@@ -250,7 +269,8 @@ class KernelCache(_Cache):
     def _path(self, signature: Any, codegen: Any) -> Path:
         compiled = self._compiled()
         assert compiled is not None
-        machine = (numba.__version__, sys.version_info[:3], platform.machine(), codegen.magic_tuple())
+        settings = (config.OPT, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
+        machine = (numba.__version__, sys.version_info[:3], platform.machine(), codegen.magic_tuple(), settings)
         text = f"{identity(compiled)}|{','.join(map(_describe_type, signature))}|{machine}"
         return cache_folder() / f"{compiled.py_func.__name__}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.kernel"
 

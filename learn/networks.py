@@ -10,6 +10,7 @@ A network is `Linear -> activation -> ... -> Linear`; a linear evaluator is its 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,19 @@ class Network(nn.Module):
         outcomes = game.rules.outcomes
         sizes = [features.num_features, *hidden, len(outcomes) if head == "classes" else 1]
         self.head, self.activation, self.features, self.game = head, activation, features, game
-        self.layers = nn.ModuleList(nn.Linear(i, o) for i, o in zip(sizes, sizes[1:], strict=False))
+        self.stack = nn.ModuleList(nn.Linear(i, o) for i, o in pairwise(sizes))
         self.act = ACTIVATIONS[activation]()
         self.register_buffer("outcomes", torch.tensor(outcomes, dtype=torch.float32))
         self.scale = float(max(outcomes))
 
+    @property
+    def layers(self) -> list[nn.Linear]:
+        return [layer for layer in self.stack if isinstance(layer, nn.Linear)]
+
     def initialize(self, seed: int) -> None:
         """Small random weights from `seed`; the last layer starts at zero, so that every game starts as an even one."""
         generator = torch.Generator().manual_seed(seed)
-        for layer in list(self.layers)[:-1]:
+        for layer in self.layers[:-1]:
             # About a tenth to a fifth of the inputs is active at a time; He's variance counts those only.
             spread = math.sqrt(2.0 / max(1.0, layer.in_features / 6.0))
             with torch.no_grad():
@@ -105,6 +110,14 @@ class Network(nn.Module):
         dense = [np.vstack([tensors[f"weight{k}"], tensors[f"bias{k}"]]).T.ravel() for k in range(1, len(self.layers))]
         if dense:
             weights.dense[...] = np.concatenate(dense)
+
+
+def check_device(device: str) -> None:
+    """Raise InputError where torch cannot compute on `device`."""
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"learner.device={device}: {str(error).splitlines()[0]}; use cpu") from None
 
 
 def network_of(evaluator: Evaluator) -> Network:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+SCHEDULES = ("constant", "linear", "cosine")
+
 
 def step_size(kind: str, start: float, end: float, progress: float) -> float:
     """The step size when the fraction `progress` (0 .. 1) of the budget is used.

@@ -224,9 +224,7 @@ def play_one(rules, leaf, slots, slot, assign, settings, bench):
             value = -value
         return value, True
     rules.store(child, slots.rows[slot, t + 1])
-    forget(bench.work)
-    chooser.evaluate(rules, chooser.weights, child, bench.work)
-    slots.outputs[slot, t + 1] = bench.work.chances
+    slots.outputs[slot, t + 1] = bench.outputs[best]
     slots.explored[slot, t + 1] = 0
     slots.ply[slot] += 1
     return np.int64(0), False

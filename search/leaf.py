@@ -4,7 +4,7 @@ Letters: F features, H units of the first layer, K outputs (outcome classes, or 
 
 A network is a first layer, applied to sparse features, and dense layers behind it; a linear evaluator has the first layer alone.
 Positions that are evaluated one after the other are mostly siblings, which share nearly all features: the first layer's sums are kept and only the
-*differences* to the last position are added (about 7 of 40 rows), an idea of NNUE made generic by comparing the two sorted sparse lists.
+*differences* to the last position are added (about 7 of 40 rows), an idea of NNUE made generic by comparing the two sparse lists.
 `forget` starts afresh; callers do so once a decision, so that a value does not depend on what a worker evaluated before.
 """
 
@@ -27,6 +27,7 @@ SUMS = {"reassoc", "contract", "nsz"}
 
 REFRESH = 64
 """evaluations by differences after which the sums are computed afresh, so that rounding cannot pile up"""
+FORGOTTEN = 1 << 40
 
 
 class Weights(NamedTuple):
@@ -52,17 +53,22 @@ class Work(NamedTuple):
     """Scratch memory of one thread."""
 
     sums: np.ndarray
-    """float32 [H]"""
-    index: np.ndarray
-    """int32 [3, A]: features of this and the last state, and the changed ones"""
+    """float32 [H]: first layer of the last position"""
+    active: np.ndarray
+    """int32 [3, A]: features of this and the last position, and the changed ones"""
     value: np.ndarray
     """float32 [3, A]"""
+    current: np.ndarray
+    """float32 [F]: the last position's features, dense"""
+    seen: np.ndarray
+    """int64 [F]: number of the evaluation in which a feature was last active"""
     slot: np.ndarray
-    """int64 [3]: which row is current; active features of the last state (-1: forgotten); evaluations since a refresh"""
+    """int64 [4]: row of the lists for the next position; active features of the last one; evaluations since the sums were
+    computed afresh (FORGOTTEN: they must be); number of this evaluation"""
     hidden: np.ndarray
     """float32 [2, widest layer]"""
     chances: np.ndarray
-    """float32 [K]"""
+    """float32 [K]: the outputs"""
 
 
 class Leaf(NamedTuple):
@@ -77,13 +83,17 @@ class Leaf(NamedTuple):
 def make_work(leaf: Leaf, game: Game) -> Work:
     """Scratch memory for evaluating with `leaf`."""
     weights = leaf.weights
-    most = 2 * max(feature_set.max_active for feature_set in game.feature_sets.values())
+    sets = game.feature_sets.values()
+    most = 2 * max(feature_set.max_active for feature_set in sets) + 4
     widest = int(max(weights.sizes.max(), weights.first.shape[1]))
+    inputs = max(feature_set.num_features for feature_set in sets)
     return Work(
         sums=np.zeros(weights.first.shape[1], np.float32),
-        index=np.zeros((3, most), np.int32),
+        active=np.zeros((3, most), np.int32),
         value=np.zeros((3, most), np.float32),
-        slot=np.array([0, -1, 0], np.int64),
+        current=np.zeros(inputs, np.float32),
+        seen=np.full(inputs, -1, np.int64),
+        slot=np.array([0, 0, FORGOTTEN, 0], np.int64),
         hidden=np.zeros((2, widest), np.float32),
         chances=np.zeros(len(weights.outcomes), np.float32),
     )
@@ -92,7 +102,7 @@ def make_work(leaf: Leaf, game: Game) -> Work:
 @kernel
 def forget(work):
     """The next evaluation computes its first layer afresh."""
-    work.slot[1] = -1
+    work.slot[2] = FORGOTTEN
 
 
 # --- networks ---------------------------------------------------------------------------------------------------
@@ -105,7 +115,7 @@ def evaluate_network(rules, weights, state, work):
         certain(weights, result, work)
         return np.float64(result)
     new = work.slot[0]
-    n = rules.features(state, weights.spec, work.index[new], work.value[new])
+    n = rules.features(state, weights.spec, work.active[new], work.value[new])
     first_layer(weights.first, n, work)
     outputs = weights.sizes[0]
     if len(weights.sizes) == 1:
@@ -138,48 +148,57 @@ def certain(weights, result, work):
 def first_layer(first, n, work):
     """work.sums = bias + sum of value x row, by differences where that is less work; flips the current row of lists."""
     new = work.slot[0]
-    changed = changes(n, work) if work.slot[1] >= 0 and work.slot[2] < REFRESH else n + 1
-    if changed <= n:
-        for i in range(changed):
-            add_row(work.sums, first[work.index[2, i]], work.value[2, i])
+    changed = changes(n, work)
+    if changed <= n and work.slot[2] < REFRESH:
+        add_rows(first, work.active[2], work.value[2], changed, work.sums)
         work.slot[2] += 1
     else:
         work.sums[:] = first[len(first) - 1]
-        for i in range(n):
-            add_row(work.sums, first[work.index[new, i]], work.value[new, i])
+        add_rows(first, work.active[new], work.value[new], n, work.sums)
         work.slot[2] = 0
     work.slot[0] = 1 - new
     work.slot[1] = n
+    work.slot[3] += 1
 
 
 @kernel
 def changes(n, work):
-    """Merge the sorted lists of this state and the last one: features whose value changed go to row 2."""
-    new, old, m = work.slot[0], 1 - work.slot[0], work.slot[1]
-    index, value = work.index, work.value
-    i, j, changed = 0, 0, 0
-    while i < n or j < m:
-        if j == m or (i < n and index[new, i] < index[old, j]):
-            feature, delta = index[new, i], value[new, i]
-            i += 1
-        elif i == n or index[old, j] < index[new, i]:
-            feature, delta = index[old, j], -value[old, j]
-            j += 1
-        else:
-            feature, delta = index[new, i], value[new, i] - value[old, j]
-            i += 1
-            j += 1
-        if delta != 0.0:
-            index[2, changed] = feature
-            value[2, changed] = delta
-            changed += 1
+    """Features whose value differs from the last position's go to row 2 of the lists; returns how many. Written without branches: which features
+    change is not predictable."""
+    new, old, now = work.slot[0], 1 - work.slot[0], work.slot[3]
+    index, value, current, seen = work.active, work.value, work.current, work.seen
+    changed = np.int64(0)
+    for i in range(n):
+        feature, amount = index[new, i], value[new, i]
+        delta = amount - current[feature]
+        index[2, changed] = feature
+        value[2, changed] = delta
+        changed += delta != 0.0
+        current[feature] = amount
+        seen[feature] = now
+    for j in range(work.slot[1]):
+        feature = index[old, j]
+        gone = seen[feature] != now
+        index[2, changed] = feature
+        value[2, changed] = -current[feature]
+        changed += gone
+        current[feature] = 0.0 if gone else current[feature]
     return changed
 
 
-@kernel
-def add_row(sums, row, factor):
-    for k in range(len(sums)):
-        sums[k] += factor * row[k]
+@kernel(fastmath=SUMS)
+def add_rows(first, index, value, n, sums):
+    """sums += value[i] x row index[i], four rows at a time: the sums are read and written once for four."""
+    width = len(sums)
+    for i in range(0, n - 3, 4):
+        a, b, c, d = first[index[i]], first[index[i + 1]], first[index[i + 2]], first[index[i + 3]]
+        u, v, w, x = value[i], value[i + 1], value[i + 2], value[i + 3]
+        for k in range(width):
+            sums[k] += u * a[k] + v * b[k] + w * c[k] + x * d[k]
+    for i in range(n - n % 4, n):
+        a, u = first[index[i]], value[i]
+        for k in range(width):
+            sums[k] += u * a[k]
 
 
 @kernel
@@ -226,7 +245,7 @@ def softmax(logits, outcomes, chances):
         top = max(top, logits[k])
     total, value = 0.0, 0.0
     for k in range(len(outcomes)):
-        odds = math.exp(np.float64(logits[k] - top))
+        odds = np.exp(logits[k] - top)
         chances[k] = odds
         total += odds
         value += odds * outcomes[k]

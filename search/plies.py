@@ -15,7 +15,7 @@ import numpy as np
 
 from envs.game import Game
 from envs.kernel import kernel
-from search.leaf import Leaf, Work, forget, make_work
+from search.leaf import CLASSES, Leaf, Work, forget, make_work
 
 
 class Bench(NamedTuple):
@@ -27,6 +27,8 @@ class Bench(NamedTuple):
     """int64 [2, M, W]: own moves' results, and the opponent's replies"""
     values: np.ndarray
     """float64 [M]: own moves' values for the mover"""
+    outputs: np.ndarray
+    """float32 [M, K]: what the evaluator says of own moves' results, for the side then to move"""
     work: Work
 
 
@@ -36,23 +38,31 @@ def make_bench(leaf: Leaf, game: Game) -> Bench:
         np.empty((2, rules.max_moves), np.int64),
         np.empty((2, rules.max_moves, rules.width), np.int64),
         np.empty(rules.max_moves),
+        np.empty((rules.max_moves, len(leaf.weights.outcomes)), np.float32),
         make_work(leaf, game),
     )
 
 
 @kernel
-def best_reply(rules, leaf, state, moves, rows, work):
-    """Value, for its mover, of the decision `state` at one ply: the best of its moves."""
+def find_reply(rules, leaf, state, moves, rows, work):
+    """Value, for its mover, of the decision `state` at one ply, and the index of the best move: the first of equals."""
     n = rules.expand(state, moves, rows)
     mover = rules.seat(state)
-    best = -np.inf
+    best, index = -np.inf, 0
     for i in range(n):
         child = rules.load(rows[i])
         value = leaf.evaluate(rules, leaf.weights, child, work)
         if rules.seat(child) != mover:
             value = -value
-        best = max(best, value)
-    return best
+        if value > best:
+            best, index = value, i
+    return best, index
+
+
+@kernel
+def best_reply(rules, leaf, state, moves, rows, work):
+    """Value, for its mover, of the decision `state` at one ply: the best of its moves."""
+    return find_reply(rules, leaf, state, moves, rows, work)[0]
 
 
 @kernel
@@ -74,7 +84,8 @@ def value_one_deeper(rules, leaf, state, bench):
 
 @kernel
 def score_moves(rules, leaf, state, plies, candidates, margin, bench):
-    """Values of all moves of the decision `state` in bench.values[:n], for its mover; returns (n, index of the best).
+    """Values of all moves of the decision `state` in bench.values[:n], for its mover, and the evaluator's outputs on their results in
+    bench.outputs[:n]; returns (n, index of the best).
 
     At 2 plies only the `candidates` best moves of the first ply, and of them only those within `margin` of the first, are searched deeper (0 candidates: all moves, whatever the margin); the others keep a value below every searched one: its order is the first ply's.
     """
@@ -85,6 +96,7 @@ def score_moves(rules, leaf, state, plies, candidates, margin, bench):
         child = rules.load(bench.rows[0, i])
         value = leaf.evaluate(rules, leaf.weights, child, bench.work)
         bench.values[i] = -value if rules.seat(child) != mover else value
+        bench.outputs[i] = bench.work.chances
     if plies >= 2:
         if candidates > 0:
             look_deeper(rules, leaf, mover, n, candidates, margin, bench)
@@ -101,21 +113,106 @@ def score_moves(rules, leaf, state, plies, candidates, margin, bench):
 def look_deeper(rules, leaf, mover, n, candidates, margin, bench):
     """Replace the values of the most promising moves by their 2-ply values."""
     order = np.argsort(-bench.values[:n], kind="mergesort")
-    first = bench.values[order[0]]
+    searched = promising(bench.values, order, candidates, margin)
     lowest = np.inf
-    searched = 0
-    for i in order:
-        if searched < candidates and (bench.values[i] >= first - margin or searched == 0):
-            child = rules.load(bench.rows[0, i])
-            value = value_one_deeper(rules, leaf, child, bench)
-            bench.values[i] = -value if rules.seat(child) != mover else value
-            lowest = min(lowest, bench.values[i])
-            searched += 1
+    for i in order[:searched]:
+        child = rules.load(bench.rows[0, i])
+        value = value_one_deeper(rules, leaf, child, bench)
+        bench.values[i] = -value if rules.seat(child) != mover else value
+        lowest = min(lowest, bench.values[i])
     shift = np.float64(0.0)
     if searched < n:
         shift = min(0.0, lowest - bench.values[order[searched]] - 1e-9)
     for i in order[searched:]:
         bench.values[i] += shift
+
+
+@kernel
+def promising(values, order, candidates, margin):
+    """How many moves of `order` (best first) deserve the second ply: at most `candidates`, within `margin` of the first, and the first."""
+    searched = 1
+    while searched < min(candidates, len(order)) and values[order[searched]] >= values[order[0]] - margin:
+        searched += 1
+    return searched
+
+
+# --- the same with the evaluator's outputs: what an analysis shows ---------------------------------------------------
+
+
+@kernel
+def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths):
+    """Like `score_moves`, for people: returns n; bench.values[:n] are the values as they were found (nothing is shifted), outputs[i] [K] the
+    evaluator's outputs for the mover, and depths[i] how many plies move i was searched."""
+    n = rules.expand(state, bench.moves[0], bench.rows[0])
+    mover = rules.seat(state)
+    forget(bench.work)
+    for i in range(n):
+        child = rules.load(bench.rows[0, i])
+        value = leaf.evaluate(rules, leaf.weights, child, bench.work)
+        turned = rules.seat(child) != mover
+        bench.values[i] = -value if turned else value
+        outputs[i] = 0.0
+        add_outputs(leaf.weights, bench.work.chances, 1.0, turned, outputs[i])
+        depths[i] = 1
+    if plies >= 2:
+        order = np.argsort(-bench.values[:n], kind="mergesort")
+        searched = promising(bench.values, order, candidates, margin) if candidates > 0 else n
+        for i in order[:searched]:
+            child = rules.load(bench.rows[0, i])
+            turned = rules.seat(child) != mover
+            outputs[i] = 0.0
+            value = opinion_one_deeper(rules, leaf, child, turned, bench, outputs[i])
+            bench.values[i] = -value if turned else value
+            depths[i] = 2
+    return n
+
+
+@kernel
+def opinion_one_deeper(rules, leaf, state, turned, bench, outputs):
+    """`value_one_deeper`; the outputs of the best replies, averaged over the chance outcomes, are added to outputs [K]: for the mover of
+    `state`, or for his opponent where `turned`."""
+    over, result = rules.outcome(state)
+    forget(bench.work)
+    if over:
+        leaf.evaluate(rules, leaf.weights, state, bench.work)
+        add_outputs(leaf.weights, bench.work.chances, 1.0, turned, outputs)
+        return np.float64(result)
+    k = rules.num_chance(state)
+    if k == 0:
+        return opinion_of_reply(rules, leaf, state, 1.0, turned, bench, outputs)
+    total = 0.0
+    for i in range(k):
+        rolled, probability = rules.chance(state, i)
+        total += probability * opinion_of_reply(rules, leaf, rolled, probability, turned, bench, outputs)
+    return total
+
+
+@kernel
+def opinion_of_reply(rules, leaf, state, probability, turned, bench, outputs):
+    """`best_reply`; the evaluator's outputs after it, times `probability`, are added to outputs [K]."""
+    value, index = find_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
+    child = rules.load(bench.rows[1, index])
+    leaf.evaluate(rules, leaf.weights, child, bench.work)
+    add_outputs(
+        leaf.weights, bench.work.chances, probability, (rules.seat(child) != rules.seat(state)) != turned, outputs
+    )
+    return value
+
+
+@kernel
+def add_outputs(weights, chances, factor, turned, outputs):
+    """outputs [K] += factor x chances, seen from the other side where `turned`: classes are reversed, a scalar changes its sign."""
+    last = len(chances) - 1
+    for k in range(last + 1):
+        if not turned:
+            outputs[k] += factor * chances[k]
+        elif weights.head == CLASSES:
+            outputs[k] += factor * chances[last - k]
+        else:
+            outputs[k] -= factor * chances[k]
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -126,9 +223,7 @@ def choose_rows(rules, leaf, rows, plies, candidates, margin, bench, chosen, val
         _, best = score_moves(rules, leaf, rules.load(rows[i]), plies, candidates, margin, bench)
         chosen[i] = bench.rows[0, best]
         values[i] = bench.values[best]
-        forget(bench.work)
-        leaf.evaluate(rules, leaf.weights, rules.load(chosen[i]), bench.work)
-        outputs[i] = bench.work.chances
+        outputs[i] = bench.outputs[best]
 
 
 @kernel

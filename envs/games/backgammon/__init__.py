@@ -55,7 +55,8 @@ GAME = Game(
     baselines={"pubeval": PUBEVAL},
     probes=(
         ("start", notation.START),
-        ("prime against prime", "2HMHAGC7bwAIMA"),
-        ("ace-point game", "b7sNAAAwgG0BAA"),
+        ("prime against prime", "2LbBADi03QYBMA"),
+        ("ace-point game", "trsDADBu2wYAAA"),
+        ("race", "2+4GAIBtdwcAAA"),
     ),
 )

@@ -188,7 +188,7 @@ def move_text(state: State, move: int) -> str:
             chain = [(source, False)]
             chains.append(chain)
         chain.append((landing, hits))
-    texts = Counter()
+    texts: Counter[str] = Counter()
     for chain in sorted(chains, key=lambda c: (-c[0][0], -c[-1][0])):
         shown = [chain[0], *(hop for hop in chain[1:-1] if hop[1]), chain[-1]]
         texts["/".join(_point_text(point) + "*" * hits for point, hits in shown)] += 1

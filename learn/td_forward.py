@@ -2,7 +2,7 @@
 
     dW = c sum_t (G_t - v_t) grad v_t,    G_t = (1 - lambda) v_{t+1} + lambda G_{t+1}
 
-While the weights stand still this is the sum of the backward view's updates (`learn/backward.py`; Sutton 1988, theorem 1).
+While the weights stand still this is the sum of the backward view's updates (`learn/td_backward.py`; Sutton 1988, theorem 1).
 A head over outcome classes is trained with cross-entropy against the lambda-return of the whole distribution, which drops the factor p (1 - p) from the gradient; a scalar
 head with half the squared error, whose gradient is the line above.
 """
@@ -10,21 +10,23 @@ head with half the squared error, whose gradient is the line above.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from learn.learner import Metrics
-from learn.networks import Network
-from learn.schedule import step_size
+from learn.learner import Metrics, at_least, in_range, one_of
+from learn.networks import Network, check_device
+from learn.schedule import SCHEDULES, step_size
 from learn.selfplay import Batch, SelfPlay, Settings, Slots, dense_features, new_slots, stack
 from search.evaluator import Evaluator
 from search.leaf import Leaf
 
 
-class ForwardOptions(NamedTuple):
+@dataclass
+class Options:
     """Every knob of the forward view."""
 
     trace: float = 0.5
@@ -43,16 +45,17 @@ class ForwardOptions(NamedTuple):
     """chance of a random move; dice explore by themselves"""
     average: float = 0.0
     """decay per update of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
-    threads: int = 1
-    """of self-play; the result is the same for any number"""
     device: str = "cpu"
     """where the update is computed; self-play always runs compiled on the CPU"""
+
+
+OPTIMIZERS = ("adam", "sgd")
 
 
 class ForwardTD:
     """A `Learner`."""
 
-    def __init__(self, network: Network, options: ForwardOptions, *, seed: int, budget: int) -> None:
+    def __init__(self, network: Network, options: Options, *, seed: int, budget: int, threads: int = 1) -> None:
         self.network, self.options, self.seed, self.budget = network.to(options.device), options, seed, budget
         self.games = self.positions = self.updates = 0
         self.optimizer = _optimizer(network, options)
@@ -60,7 +63,7 @@ class ForwardTD:
         self.leaf = Leaf(start.evaluate, stack([start.weights]))
         slots = new_slots(network.game, len(start.weights.outcomes), options.slots)
         assign = np.zeros((options.slots, network.game.rules.num_players), np.int64)
-        self.play = SelfPlay(network.game, self.leaf, slots, assign, options.threads)
+        self.play = SelfPlay(network.game, self.leaf, slots, assign, threads)
         self.averaged = {name: p.detach().clone() for name, p in network.named_parameters()} if options.average else {}
         self._recent: deque[tuple[float, float]] = deque(maxlen=2000)
         self._spec = np.array(network.features.spec, np.int64)
@@ -138,6 +141,9 @@ class ForwardTD:
         self._load_parameters(current)
         return evaluator
 
+    def finite(self) -> bool:
+        return all(bool(torch.isfinite(p).all()) for p in self.network.parameters())
+
     def trained(self) -> dict[str, Any]:
         """How the evaluator came to be, for its file."""
         return {"method": "td-forward", "lambda": self.options.trace, "games": self.games, "seed": self.seed}
@@ -165,6 +171,19 @@ class ForwardTD:
         self.network.write_weights(self.leaf.weights)
 
 
+def make(options: Options, network: Network, *, seed: int, budget: int, threads: int) -> ForwardTD:
+    """The learner of this module; see learn/config.py. Raises InputError."""
+    in_range("learner.trace", options.trace, 0.0, 1.0)
+    in_range("learner.explore", options.explore, 0.0, 1.0)
+    in_range("learner.average", options.average, 0.0, 1.0)
+    at_least("learner.slots", options.slots, 1)
+    at_least("learner.plies", options.plies, 1)
+    one_of("learner.schedule", options.schedule, SCHEDULES)
+    one_of("learner.optimizer", options.optimizer, OPTIMIZERS)
+    check_device(options.device)
+    return ForwardTD(network, options, seed=seed, budget=budget, threads=threads)
+
+
 def trimmed(slots: Slots) -> Slots:
     """The slots without the unused end of their histories (which may hold old games)."""
     used = int(slots.ply.max()) + 1
@@ -178,7 +197,7 @@ def loss_of(network: Network, x: Tensor, targets: Tensor) -> Tensor:
     return 0.5 * (network.outputs(x) - targets).square().sum(dim=-1).mean()
 
 
-def _optimizer(network: Network, options: ForwardOptions) -> torch.optim.Optimizer:
+def _optimizer(network: Network, options: Options) -> torch.optim.Optimizer:
     if options.optimizer == "sgd":
         return torch.optim.SGD(network.parameters(), lr=options.step_size)
     return torch.optim.Adam(network.parameters(), lr=options.step_size, eps=1e-7, fused=options.device == "cpu")

@@ -1,0 +1,48 @@
+"""Checkpoints: written whole or not at all, read without running code, and enough to go on exactly.
+
+`torch.load` stays in its safe mode: a checkpoint holds tensors, numbers, texts and plain containers of them.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from envs.errors import InputError
+from search.evaluator import write_whole
+
+VERSION = 1
+
+
+def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Replace the checkpoint at `path`; raises InputError (full disk, no permission) and then leaves the old one."""
+    buffer = io.BytesIO()
+    torch.save({"version": VERSION, **state}, buffer)
+    write_whole(path, buffer.getvalue())
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read a checkpoint; raises InputError if it is damaged or of a newer version."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise InputError(f"{path} is no checkpoint, or a damaged one: {str(error).splitlines()[0]}") from None
+    if state.get("version", 0) > VERSION:
+        raise InputError(f"{path} has version {state['version']}; this program reads up to {VERSION}: update it")
+    return state
+
+
+def differing_keys(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
+    """Dotted names of the settings in which two configurations differ, with both values."""
+    lines = []
+    for key in sorted({*old, *new}):
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            lines += differing_keys(a, b, f"{prefix}{key}.")
+        elif a != b:
+            lines.append(f"{prefix}{key}: {a!r} then, {b!r} now")
+    return lines

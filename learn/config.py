@@ -1,0 +1,115 @@
+"""The run's configuration: what every knob is, and the check that catches typos.
+
+The values live in `conf/*.yaml`; the types live here and in each learner's `Options`. A key that no dataclass has, or a value of the wrong type, is one
+line of error before anything is written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from envs.errors import InputError
+
+
+@dataclass
+class GameConfig:
+    name: str = "???"
+    """a file in envs/games/"""
+    features: str = "???"
+    """one of the game's feature sets"""
+    opponents: list[str] = field(default_factory=list)
+    """players that measure strength: random, a baseline, a shipped evaluator, a file"""
+
+
+@dataclass
+class EvaluatorConfig:
+    hidden: list[int] = field(default_factory=list)
+    """units of each hidden layer; none: a linear evaluator"""
+    activation: str = "relu"
+    """relu, sigmoid or tanh"""
+    head: str = "classes"
+    """classes (chances of every outcome), tanh or identity (one value)"""
+
+
+@dataclass
+class MeasureConfig:
+    every: int = 50_000
+    """games of training between two measurements; 0: only at the end"""
+    games: int = 1_000
+    """games against each opponent, in pairs with the same dice"""
+    final_games: int = 5_000
+    """the same for the measurement that ends the run"""
+    past: int = 2
+    """how many past selves to keep as opponents: evaluators of this run at a half, a quarter ... of the games so far"""
+
+
+@dataclass
+class RunConfig:
+    game: GameConfig = field(default_factory=GameConfig)
+    evaluator: EvaluatorConfig = field(default_factory=EvaluatorConfig)
+    learner: Any = None
+    """name of a module in learn/, and its Options"""
+    games: int = 1_000_000
+    """the budget: schedules run over it"""
+    minutes: float | None = None
+    """stop earlier than the budget, if it takes longer than this"""
+    seed: int = 1
+    threads: int = 0
+    """of self-play, measurement and torch; 0: one for every core"""
+    start_from: str | None = None
+    """an evaluator file, or the name of a shipped one, whose weights to start from; it brings its own features and shape"""
+    measure: MeasureConfig = field(default_factory=MeasureConfig)
+    log_every: int = 50
+    """updates between two points of the training curves"""
+    checkpoint_minutes: float = 1.0
+    """minutes between two checkpoints"""
+
+
+def checked(raw: DictConfig) -> RunConfig:
+    """The configuration as objects; raises InputError naming the key."""
+    run = _merge(RunConfig, {str(k): v for k, v in raw.items() if k not in ("learner", "experiment")}, "")
+    if not isinstance(raw.get("learner"), DictConfig):
+        raise InputError("the configuration names no learner; try learner=td_forward")
+    options = dict(raw.learner)
+    name = str(options.pop("name", ""))
+    run.learner = (name, _merge(learner_module(name).Options, options, "learner."))
+    _check_ranges(run)
+    return run
+
+
+def learner_module(name: str) -> Any:
+    """The module `learn.NAME`, if it is a learner: it has `Options` and `make`. Nothing else is ever imported by name."""
+    if re.fullmatch(r"[a-z_]+", name) and importlib.util.find_spec(f"learn.{name}"):
+        module = importlib.import_module(f"learn.{name}")
+        if hasattr(module, "Options") and hasattr(module, "make"):
+            return module
+    raise InputError(f"learner.name={name!r} is no learner: it names a module of learn/ such as td_forward")
+
+
+def _merge(schema: type, values: dict[str, Any], prefix: str) -> Any:
+    try:
+        merged = OmegaConf.merge(OmegaConf.structured(schema), OmegaConf.create(values))
+        return OmegaConf.to_object(merged)
+    except OmegaConfBaseException as error:
+        key = f"{prefix}{error.full_key}" if error.full_key else "the configuration"
+        raise InputError(f"{key}: {str(error.msg or error).splitlines()[0]}") from None
+
+
+def _check_ranges(run: RunConfig) -> None:
+    positive = {"games": run.games, "measure.games": run.measure.games - 1, "log_every": run.log_every}
+    for name, value in positive.items():
+        if value <= 0:
+            raise InputError(f"{name} is too small: at least {2 if name == 'measure.games' else 1} is needed")
+    if run.minutes is not None and run.minutes <= 0:
+        raise InputError(f"minutes={run.minutes} must be positive")
+    if run.threads < 0:
+        raise InputError(f"threads={run.threads} must be 0 (all cores) or more")
+    if any(units <= 0 for units in run.evaluator.hidden):
+        raise InputError(f"evaluator.hidden={list(run.evaluator.hidden)}: every hidden layer needs at least one unit")

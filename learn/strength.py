@@ -1,0 +1,86 @@
+"""How strong is an evaluator? Measured by the arena, during training and at its end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from envs.game import Game
+from search.arena import match
+from search.evaluator import Evaluator, load_evaluator, save_evaluator, write_whole
+from search.players import EvaluatorPlayer, Player, find_player
+
+MEASURE_SEED = 20_260_101
+"""dice of the measurements: the same at every point of a curve, and never those of self-play"""
+
+
+class Strength(NamedTuple):
+    opponent: str
+    ppg: float
+    """points per game (deterministic games: wins minus losses)"""
+    standard_error: float
+    games: int
+
+
+def measure(game: Game, evaluator: Evaluator, opponents: list[Player], games: int, threads: int) -> list[Strength]:
+    """1-ply matches of `evaluator` against each opponent; games in pairs with the same dice."""
+    player = EvaluatorPlayer(game, evaluator.leaf, "evaluator", threads=threads)
+    results = []
+    for opponent in opponents:
+        result = match(game, player, opponent, games, MEASURE_SEED, threads=threads)
+        results.append(Strength(opponent.name, result.mean, result.standard_error, result.games))
+    return results
+
+
+def named_opponents(game: Game, names: list[str]) -> list[Player]:
+    return [find_player(game, name) for name in names]
+
+
+class PastSelves:
+    """Evaluators of the same run at earlier times, kept as files: the opponents that show whether it still improves."""
+
+    def __init__(self, game: Game, folder: Path, most: int) -> None:
+        self.game, self.folder, self.most = game, folder, most
+
+    def keep(self, evaluator: Evaluator, games: int) -> None:
+        if self.most:
+            save_evaluator(evaluator, self.folder / f"games_{games:09d}.safetensors")
+
+    def opponents(self, games: int) -> list[Player]:
+        """The past selves nearest to a half, a quarter ... of `games`, each once."""
+        kept = {int(f.stem.removeprefix("games_")): f for f in sorted(self.folder.glob("games_*.safetensors"))}
+        players: list[Player] = []
+        for k in range(1, self.most + 1):
+            earlier = [n for n in kept if 0 < n < games]
+            if earlier:
+                nearest = min(earlier, key=lambda n: abs(n - games / 2**k))
+                leaf = load_evaluator(kept.pop(nearest), self.game).leaf
+                players.append(EvaluatorPlayer(self.game, leaf, past_name(k)))
+        return players
+
+
+def past_name(k: int) -> str:
+    """The past self at 1/2^k of the games."""
+    return f"past_1_{2**k}"
+
+
+class StrengthLog:
+    """The strength curve as a file of JSON lines, one measurement each; survives a resume without repeats."""
+
+    def __init__(self, path: Path, resume_at: int | None) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if resume_at is not None and path.exists() else []
+        self.records = [r for r in map(json.loads, lines) if r["games"] <= (resume_at or 0)]
+        self._write()
+
+    def add(self, games: int, seconds: float, results: list[Strength]) -> None:
+        for r in results:
+            record = {"games": games, "seconds": round(seconds, 1), "opponent": r.opponent}
+            self.records.append(
+                record | {"ppg": round(r.ppg, 4), "standard_error": round(r.standard_error, 4), "match_games": r.games}
+            )
+        self._write()
+
+    def _write(self) -> None:
+        write_whole(self.path, "".join(json.dumps(r) + "\n" for r in self.records).encode())

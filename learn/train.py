@@ -1,0 +1,227 @@
+"""Train an evaluator by self-play: `python -m learn.train [experiment=...] [key=value ...]`.
+
+This module composes a learner, the arena, the log and the checkpoints, and knows no game and no method. Everything it writes goes to the run's
+folder (`hydra.run.dir`, by default under outputs/):
+
+    evaluator.safetensors    what to play with           checkpoint.pt      what to go on with
+    strength.jsonl           the strength curve          past/              earlier evaluators
+    events...                TensorBoard                 .hydra/            the configuration
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import hydra
+import numpy as np
+import torch
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from envs import games
+from envs.errors import InputError
+from envs.game import Game
+from learn.checkpoint import differing_keys, load_checkpoint, save_checkpoint
+from learn.config import RunConfig, checked, learner_module
+from learn.hydra_app import check_command_line, one_line_errors
+from learn.learner import Learner, Metrics
+from learn.networks import Network, network_of
+from learn.progress import Progress
+from learn.strength import PastSelves, Strength, StrengthLog, measure, named_opponents, past_name
+from learn.tensorboard import Board
+from search.evaluator import Evaluator, save_evaluator
+from search.named import find_evaluator
+
+
+def main() -> None:
+    """Entry point of `deltaw-train`."""
+    check_command_line("train")
+    _app()
+
+
+@hydra.main(version_base="1.3", config_path="pkg://conf", config_name="train")
+@one_line_errors
+def _app(raw: DictConfig) -> None:
+    status = Run(checked(raw), Path(HydraConfig.get().runtime.output_dir)).go()
+    if status:
+        sys.exit(status)
+
+
+class Run:
+    """One training run in one folder."""
+
+    def __init__(self, config: RunConfig, folder: Path) -> None:
+        self.config, self.folder = config, folder
+        self.settings: dict[str, Any] = dataclasses.asdict(config)
+        self.settings["learner"] = {"name": config.learner[0], **dataclasses.asdict(config.learner[1])}
+        self.threads = config.threads or len(os.sched_getaffinity(0))
+        # Updates of these small networks gain nothing from more threads, and lose much where a core is busy.
+        torch.set_num_threads(1)
+        self.game: Game = games.load(config.game.name)
+        self.opponents = named_opponents(self.game, config.game.opponents)
+        self.learner: Learner = self._learner()
+        self.seconds = 0.0  # of training, measurements not counted, earlier sittings included
+        self.measured_at = -1
+        self.strengths: list[Strength] = []
+        self.stop = False
+
+    def _learner(self) -> Learner:
+        name, options = self.config.learner
+        network = self._network()
+        return learner_module(name).make(
+            options, network, seed=self.config.seed, budget=self.config.games, threads=self.threads
+        )
+
+    def _network(self) -> Network:
+        if self.config.start_from:
+            evaluator = find_evaluator(self.game, self.config.start_from)
+            if not isinstance(evaluator, Evaluator):
+                raise InputError(f"start_from={self.config.start_from}: a handmade player has no weights to train")
+            return network_of(evaluator)
+        shape = self.config.evaluator
+        features = self.game.features(self.config.game.features)
+        network = Network(self.game, features, list(shape.hidden), shape.head, shape.activation)
+        network.initialize(self.config.seed)
+        return network
+
+    # --- the run ----------------------------------------------------------------------------------------------
+
+    def go(self) -> int:
+        """Train until the budget is used; returns the exit status."""
+        resumed_at = self._resume()
+        self.past = PastSelves(self.game, self.folder / "past", self.config.measure.past)
+        self.log = StrengthLog(self.folder / "strength.jsonl", resumed_at)
+        names = [player.name for player in self.opponents]
+        curves = names + [past_name(k) for k in range(1, self.config.measure.past + 1)]
+        self.board = Board(self.folder, self.game, curves, resumed_at)
+        self.board.configuration(self.settings)
+        before = signal.signal(signal.SIGINT, self._interrupted)
+        try:
+            with Progress(self.config.games, self.learner.games) as self.progress:
+                self._train()
+            return self._finish()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            self.board.close()
+
+    def _train(self) -> None:
+        saved, step = time.monotonic(), 0
+        if self.measured_at < 0:
+            self._measure()
+        while not self._done():
+            began = time.monotonic()
+            metrics = self.learner.step()
+            self.seconds += time.monotonic() - began
+            step += 1
+            self._check_finite(metrics)
+            self.progress.show(metrics.games, self.seconds, self.strengths)
+            if step % self.config.log_every == 0:
+                self._log(metrics)
+            if (
+                self.config.measure.every
+                and self.learner.games - self.measured_at >= self.config.measure.every
+                and not self._done()
+            ):
+                self._measure()
+            if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
+                self._save()
+                saved = time.monotonic()
+        self._save()
+
+    def _done(self) -> bool:
+        late = self.config.minutes is not None and self.seconds >= 60 * self.config.minutes
+        return self.stop or late or self.learner.games >= self.config.games
+
+    def _interrupted(self, number: int, frame: Any) -> None:
+        self.stop = True
+
+    def _check_finite(self, metrics: Metrics) -> None:
+        """Stop before a diverged learner overwrites the last good checkpoint."""
+        bad = [name for name, value in metrics.scalars.items() if not np.isfinite(value)]
+        if bad or not self.learner.finite():
+            what = ", ".join(bad) or "the weights"
+            raise InputError(
+                f"training diverged: NaN or infinity in {what} after {metrics.games} games; the last good checkpoint is "
+                f"{self.folder / 'checkpoint.pt'}; try a smaller learner.step_size"
+            )
+
+    def _log(self, metrics: Metrics) -> None:
+        speed = {
+            "speed/games": metrics.games / max(self.seconds, 1e-9),
+            "speed/positions": metrics.positions / max(self.seconds, 1e-9),
+        }
+        self.board.scalars(metrics.scalars | speed, metrics.games)
+
+    def _measure(self) -> None:
+        evaluator, games_now = self.learner.evaluator(), self.learner.games
+        opponents = [*self.opponents, *self.past.opponents(games_now)]
+        self.strengths = measure(self.game, evaluator, opponents, self.config.measure.games, self.threads)
+        self.measured_at = games_now
+        self.log.add(games_now, self.seconds, self.strengths)
+        for s in self.strengths:
+            self.board.strength(s.opponent, s.ppg, s.standard_error, games_now)
+        self.board.probes(evaluator, games_now)
+        self.board.histograms(evaluator, games_now)
+        self.past.keep(evaluator, games_now)
+        self.progress.measured(games_now, self.seconds, self.strengths)
+
+    # --- files ------------------------------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        state = {
+            "settings": self.settings,
+            "learner": self.learner.state(),
+            "seconds": self.seconds,
+            "measured_at": self.measured_at,
+            "strengths": [tuple(s) for s in self.strengths],
+        }
+        save_checkpoint(self.folder / "checkpoint.pt", state)
+        save_evaluator(self.learner.evaluator(), self.folder / "evaluator.safetensors")
+
+    def _resume(self) -> int | None:
+        """Go on from the folder's checkpoint, if there is one; returns its games."""
+        path = self.folder / "checkpoint.pt"
+        if not path.exists():
+            return None
+        state = load_checkpoint(path)
+        ignored = {
+            "minutes": self.config.minutes,
+            "threads": self.config.threads,
+            "checkpoint_minutes": self.config.checkpoint_minutes,
+        }
+        changed = differing_keys(state["settings"] | ignored, self.settings)
+        if changed:
+            raise InputError(f"{path} was made with another configuration: {'; '.join(changed)}")
+        self.learner.restore(state["learner"])
+        self.seconds, self.measured_at = state["seconds"], state["measured_at"]
+        self.strengths = [Strength(*s) for s in state["strengths"]]
+        print(f"going on from {path} at {self.learner.games:,} games", file=sys.stderr)
+        return self.learner.games
+
+    def _finish(self) -> int:
+        if self.stop:
+            command = " ".join(
+                ["python -m learn.train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
+            )
+            print(
+                f"stopped at {self.learner.games:,} games; everything is saved. To go on:\n  {command}", file=sys.stderr
+            )
+            return 130
+        evaluator = self.learner.evaluator()
+        results = measure(self.game, evaluator, self.opponents, self.config.measure.final_games, self.threads)
+        self.log.add(self.learner.games, self.seconds, results)
+        for s in results:
+            self.board.strength(s.opponent, s.ppg, s.standard_error, self.learner.games)
+        self.board.finish(self.settings, {s.opponent: s.ppg for s in results})
+        self.progress.summary(self.game, self.folder, self.learner.games, self.seconds, results)
+        return 0
+
+
+if __name__ == "__main__":
+    main()

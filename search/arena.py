@@ -1,0 +1,210 @@
+"""The arena: two players, many games, and how sure the difference is.
+
+    python -m search.arena backgammon network pubeval --games 1000
+
+Games come in pairs with the same dice and swapped seats; see `search.match` for this and for the luck adjustment. +-
+is one standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from envs import games
+from envs.errors import InputError
+from envs.game import Game
+from search.cli import INTERRUPTED, Parser, guarded
+from search.leaf import Leaf
+from search.match import SLOTS, Match, MatchResult, elo, match
+from search.named import DEFAULT, find_evaluator, leaf_of, shipped
+from search.players import CANDIDATES, GNUBG, Player, find_player, leaf_in
+
+__all__ = ["Match", "MatchResult", "main", "match"]
+
+
+def parser() -> Parser:
+    p = Parser(prog="python -m search.arena", description="Play a match in pairs of games with the same dice.")
+    p.add_argument("game", help=f"one of {', '.join(games.names())}")
+    p.add_argument("first", help="a shipped evaluator, an evaluator file, a baseline, random, or gnubg")
+    p.add_argument("second", help="its opponent, named in the same way")
+    p.add_argument(
+        "--games", type=int, default=1000, help="even; at most so many with --until-error (default %(default)s)"
+    )
+    plies = "plies that %s player looks ahead, as TD-Gammon counts them (default 1; gnubg counts one less)"
+    p.add_argument("--plies", type=int, default=1, choices=(1, 2), help=plies % "the first")
+    p.add_argument("--opponent-plies", type=int, default=1, choices=(1, 2), help=plies % "the second")
+    p.add_argument(
+        "--candidates", type=int, default=CANDIDATES, help="moves a second ply looks at (default %(default)s)"
+    )
+    p.add_argument("--full-width", action="store_true", help="a second ply looks at all moves")
+    p.add_argument("--seed", type=int, default=0, help="of dice and openings (default %(default)s)")
+    p.add_argument(
+        "--luck",
+        default="auto",
+        metavar="NAME",
+        help="evaluator of the luck adjustment, or none; auto (default): a player's own, where a player is slow",
+    )
+    p.add_argument("--until-error", type=float, metavar="E", help="stop when the standard error is at most E")
+    p.add_argument("--opening-plies", type=int, help="random moves at the start (default 0; 2 for games without dice)")
+    p.add_argument("--slots", type=int, default=SLOTS, help="games side by side (default %(default)s)")
+    p.add_argument("--threads", type=int, help="default: one a core; changes no result")
+    p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
+    return p
+
+
+@guarded
+def main(argv: list[str] | None = None) -> int:
+    options = parser().parse_args(argv)
+    check_options(options)
+    game = games.load(options.game)
+    candidates = 0 if options.full_width else options.candidates
+    first = find_player(game, options.first, options.plies, candidates, options.threads)
+    second = find_player(game, options.second, options.opponent_plies, candidates, options.threads)
+    luck, luck_name = find_luck(game, options, first, second)
+    contest = start(game, options, first, second, luck)
+    interrupted = play_out(contest)
+    result = contest.result()
+    if interrupted:
+        print(f"interrupted after {result.games} games in complete pairs", file=sys.stderr)
+    if result.games:
+        report(game, result, luck_name, options)
+    return INTERRUPTED if interrupted else 0
+
+
+def check_options(options: Any) -> None:
+    """InputError for numbers out of range."""
+    for name, least in (("candidates", 1), ("slots", 1), ("threads", 1), ("opening_plies", 0)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise InputError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
+    if options.until_error is not None and not options.until_error > 0.0:
+        raise InputError(f"--until-error must be above 0, not {options.until_error:g}")
+
+
+def find_luck(game: Game, options: Any, first: Player, second: Player) -> tuple[Leaf | None, str | None]:
+    """The evaluator of the luck adjustment and its name.
+
+    `auto` takes the first player's, the second's, or the shipped one, where a player is slow. Valuing all rolls
+    costs about as much as a move at 2 plies: against two players at 1 ply, the same error comes sooner from more
+    games.
+    """
+    name = options.luck
+    slow = max(options.plies, options.opponent_plies) > 1 or GNUBG in (options.first, options.second)
+    if name == "none" or (name == "auto" and not (slow and game.rules.max_chance)):
+        return None, None
+    if name != "auto":
+        return leaf_of(find_evaluator(game, name)), name
+    for player, named in ((first, options.first), (second, options.second)):
+        leaf = leaf_in(player)
+        if leaf is not None:
+            return leaf, named
+    return (leaf_of(find_evaluator(game, DEFAULT)), DEFAULT) if DEFAULT in shipped(game) else (None, None)
+
+
+def start(game: Game, options: Any, first: Player, second: Player, luck: Leaf | None) -> Match:
+    """The match, after a first step of a small one: kernels are compiled or loaded before the clock runs."""
+    limits = {"slots": options.slots, "threads": options.threads, "opening_plies": options.opening_plies}
+    contest = Match(
+        game, first, second, options.games, options.seed, luck=luck, until_error=options.until_error, **limits
+    )
+    Match(game, first, second, 2, luck=luck, **limits).step()
+    contest.restart_clock()
+    return contest
+
+
+def play_out(contest: Match) -> bool:
+    """Play to the end with a progress bar on a terminal; True if Ctrl-C came first."""
+    try:
+        with progress_bar(len(contest.record.over)) as advance:
+            while not contest.done:
+                contest.step()
+                advance(contest)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def progress_bar(games: int) -> Iterator[Callable[[Match], None]]:
+    """A function that shows how far a match is; silent when stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda contest: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("games, {task.fields[standing]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=games, standing="")
+
+        def advance(contest: Match) -> None:
+            mean, error = contest.result().best
+            standing = "" if math.isnan(error) else f"{mean:+.3f} ± {error:.3f}"
+            bar.update(task, completed=contest.ended, standing=standing)
+
+        yield advance
+
+
+def report(game: Game, result: MatchResult, luck_name: str | None, options: Any) -> None:
+    """The result on stdout."""
+    if options.json:
+        print(json.dumps(as_json(result, luck_name, options)))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{game.title}: {result.first} against {result.second}", show_header=False)
+    for name, text in lines(game, result, luck_name):
+        table.add_row(name, text)
+    Console().print(table)
+
+
+def lines(game: Game, result: MatchResult, luck_name: str | None) -> list[tuple[str, str]]:
+    """(what, text) of the report's table."""
+    unit = "points a game"
+    table = [(unit, f"{result.mean:+.4f} ± {_number(result.standard_error)}")]
+    if result.adjusted_mean is not None and result.adjusted_error is not None:
+        text = f"{result.adjusted_mean:+.4f} ± {_number(result.adjusted_error)}"
+        table.append((f"{unit}, luck-adjusted", f"{text}  (luck by {luck_name})"))
+    for value in sorted({abs(value) for value in (*game.rules.outcomes, *result.outcomes)} - {0}):
+        counts = f"{result.outcomes.get(value, 0)} : {result.outcomes.get(-value, 0)}"
+        table.append((outcome_name(game, value), counts))
+    if 0 in game.rules.outcomes or 0 in result.outcomes:
+        table.append(("draws", str(result.outcomes.get(0, 0))))
+    difference = elo(result) if max(game.rules.outcomes) == 1 else None
+    if difference is not None:
+        table.append(("Elo", f"{difference[0]:+.0f} ± {_number(difference[1], 0)}"))
+    speed = f"{result.games} in {result.seconds:.1f} s, {result.games_per_second:.0f} a second"
+    return [*table, ("games", speed), ("", f"± is one standard error; {result.games // 2} pairs, seed {result.seed}")]
+
+
+def outcome_name(game: Game, value: int) -> str:
+    """What a win of this size is called."""
+    if max(game.rules.outcomes) == 1:
+        return "wins : losses"
+    return {1: "single games", 2: "gammons", 3: "backgammons"}.get(value, f"games by {value}") + " won : lost"
+
+
+def _number(error: float, digits: int = 4) -> str:
+    return "?" if math.isnan(error) else f"{error:.{digits}f}"
+
+
+def as_json(result: MatchResult, luck_name: str | None, options: Any) -> dict[str, Any]:
+    """The result as plain JSON: NaN becomes null, outcome values become texts."""
+    fields = result._asdict() | {
+        "outcomes": {str(value): n for value, n in result.outcomes.items()},
+        "games_per_second": result.games_per_second,
+        "luck": luck_name,
+        "plies_first": options.plies,
+        "plies_second": options.opponent_plies,
+    }
+    return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in fields.items()}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,47 @@
+"""What every command line here does alike: bad input is one line on stderr and exit status 2, never a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from envs.errors import InputError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+"""128 + SIGINT, as shells report it"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints fit on one line."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message} (try --help)", file=sys.stderr)
+        raise SystemExit(BAD_INPUT)
+
+
+def guarded(function: Callable[..., int | None]) -> Callable[..., int]:
+    """A `main` whose return value is the exit status, whatever goes wrong on the user's side."""
+
+    @functools.wraps(function)
+    def run(*args: object, **options: object) -> int:
+        try:
+            status = function(*args, **options) or 0
+            sys.stdout.flush()
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return BAD_INPUT
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except (
+            BrokenPipeError
+        ):  # the reader (head, less) has seen enough; nothing may be flushed into the closed pipe at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return status
+
+    return run

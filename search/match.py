@@ -1,0 +1,380 @@
+"""Matches: how much stronger is one player than another, and how sure is that? The command line is `search.arena`.
+
+**Pairs.** Games 2p and 2p + 1 have the same dice (keyed by seed, pair and ply) and, without dice, the same random
+opening, with seats swapped. A pair's mean is one observation: the standard error is that of the pair means. Two equal
+deterministic players score exactly 0.
+
+**Luck adjustment** (the analysis of variance of a game with chance; a control variate). For any fixed evaluator V,
+with V(s, r) the value of the best move after roll r,
+
+    X_adj = X - sum over rolls of sign [V(s, r) - E_r V(s, r)],     sign +1 where the first player is on roll, else -1
+
+has the expectation of X, as each term's is 0 whatever was played before, and a much smaller variance the better V is.
+
+All slots advance in lock-step, and each player decides for all of its games in one batch. Every number is keyed by
+the game, so a result does not depend on slots or threads.
+
+Letters: G games, B slots (games in progress), W integers a state, R most outcomes of a chance node. ppg: points per
+game. +- is one standard error.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from envs.bits import OPENING, ROLL, random_unit, random_word
+from envs.errors import InputError
+from envs.game import Game
+from envs.kernel import kernel
+from search.leaf import Leaf
+from search.players import Player, Workers
+from search.plies import Bench, make_bench, roll_values
+
+SLOTS = 256
+OPENING_PLIES = 2
+"""random moves at the start of games without chance, which two deterministic players would otherwise repeat"""
+CHECK_PAIRS = 50
+"""a match that stops at a wanted error looks at it after every so many pairs"""
+
+
+class Slots(NamedTuple):
+    """Games in progress; arrays with first axis B."""
+
+    game: np.ndarray
+    """int64 [B]: number of the game; -1: none"""
+    ply: np.ndarray
+    """int64 [B]: moves made"""
+    rows: np.ndarray
+    """int64 [B, W]: position before the roll"""
+    luck: np.ndarray
+    """float64 [B]: of the first player, so far"""
+
+
+class Record(NamedTuple):
+    """Ended games, by number; arrays [G], for the first player."""
+
+    over: np.ndarray
+    """int8"""
+    result: np.ndarray
+    """int64: outcome"""
+    luck: np.ndarray
+    """float64: sum of the luck of all rolls"""
+    length: np.ndarray
+    """int64: plies"""
+
+
+class MatchResult(NamedTuple):
+    """What a match says about `first`; points are per game."""
+
+    game: str
+    first: str
+    second: str
+    games: int
+    mean: float
+    standard_error: float
+    """of the mean, from pair means; NaN for a single pair"""
+    adjusted_mean: float | None
+    """luck-adjusted; None where luck was not measured"""
+    adjusted_error: float | None
+    outcomes: dict[int, int]
+    """outcome value for the first player -> games; 0: draws and games broken off"""
+    plies: int
+    """of all games together"""
+    seconds: float
+    seed: int
+
+    @property
+    def games_per_second(self) -> float:
+        return self.games / max(self.seconds, 1e-9)
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """The more precise estimate there is: (mean, standard error)."""
+        if self.adjusted_mean is None or self.adjusted_error is None:
+            return self.mean, self.standard_error
+        return self.adjusted_mean, self.adjusted_error
+
+    @property
+    def score(self) -> float:
+        """Share of games won, a draw counting half."""
+        return sum(n * (1.0 if value > 0 else 0.5 if value == 0 else 0.0) for value, n in self.outcomes.items()) / max(
+            self.games, 1
+        )
+
+
+# --- the match ----------------------------------------------------------------------------------------------------
+
+
+class Match:
+    """A match in progress: `step` until `done`; `result` at any time."""
+
+    def __init__(
+        self,
+        game: Game,
+        first: Player,
+        second: Player,
+        games: int,
+        seed: int = 0,
+        *,
+        slots: int = SLOTS,
+        luck: Leaf | None = None,
+        threads: int | None = None,
+        opening_plies: int | None = None,
+        until_error: float | None = None,
+    ) -> None:
+        """`luck`: the evaluator of the luck adjustment. `opening_plies` None: 2 without chance, else 0.
+        `until_error`: play on until the standard error (of the adjusted mean, if luck is measured) is at most
+        this, `games` at most."""
+        check_match(game, games, seed, slots, luck)
+        self.game, self.players, self.seed = game, (first, second), seed
+        self._until_error = until_error
+        self._opening = np.int64(opening_plies if opening_plies is not None else default_opening_plies(game))
+        self._luck = luck
+        self._workers: Workers[Bench] | None = Workers(threads, lambda: make_bench(luck, game)) if luck else None
+        self._buffers = game.buffers()
+        self.restart_clock()
+        size = min(slots, games)
+        self.record = Record(*(np.zeros(games, kind) for kind in (np.int8, np.int64, np.float64, np.int64)))
+        self._slots = Slots(
+            np.arange(size), np.zeros(size, np.int64), np.zeros((size, game.rules.width), np.int64), np.zeros(size)
+        )
+        self._next = size
+        self._pairs = 0
+        self._checked = 0
+        self._settled = False
+        begin_games(game.rules, self._slots, np.arange(size), np.int64(seed), self._opening, *self._buffers)
+
+    def restart_clock(self) -> None:
+        self._started = time.perf_counter()
+
+    @property
+    def ended(self) -> int:
+        """Games that have ended."""
+        return int(self.record.over.sum())
+
+    @property
+    def done(self) -> bool:
+        return self._settled or 2 * self._pairs == len(self.record.over)
+
+    def step(self) -> None:
+        """Every game in progress moves on by one ply; ended ones make room for the next."""
+        rules, slots = self.game.rules, self._slots
+        active = np.flatnonzero(slots.game >= 0)
+        before = slots.rows[active]
+        keys = np.stack([slots.game[active], slots.ply[active]], axis=1)
+        rolled, rolls, seats = np.empty_like(before), np.empty(len(active), np.int64), np.empty(len(active), np.int64)
+        roll_rows(rules, before, keys, np.int64(self.seed), rolled, rolls, seats)
+        mine = seats == keys[:, 0] % 2  # the first player has seat 0 in even games
+        if self._luck is not None:
+            slots.luck[active] += np.where(mine, 1.0, -1.0) * self._luck_of(before, rolls)
+        chosen = np.empty_like(rolled)
+        for player, turn in zip(self.players, (mine, ~mine), strict=True):
+            if turn.any():
+                chosen[turn] = player.choose(rolled[turn], keys[turn], self.seed)
+        ended = np.empty(len(active), np.int64)
+        n = settle(rules, slots, active, chosen, self.record, ended)
+        self._refill(ended[:n])
+        self._count_pairs()
+
+    def _luck_of(self, rows: np.ndarray, rolls: np.ndarray) -> np.ndarray:
+        """Luck [n] of the side on roll: the value of its roll, less the expectation over all rolls; 0 where
+        nothing was rolled."""
+        assert self._workers is not None
+        luck = np.zeros(len(rows))
+        waiting = np.flatnonzero(rolls >= 0)
+        size = (len(waiting), max(self.game.rules.max_chance, 1))
+        values, chances, counts = np.zeros(size), np.zeros(size), np.empty(len(waiting), np.int64)
+        before = rows[waiting]
+
+        def work(part: slice, bench: Bench) -> None:
+            roll_values(self.game.rules, self._luck, before[part], bench, values[part], chances[part], counts[part])
+
+        if len(waiting):
+            self._workers.run(work, len(waiting))
+            luck[waiting] = values[np.arange(len(waiting)), rolls[waiting]] - (chances * values).sum(axis=1)
+        return luck
+
+    def _refill(self, free: np.ndarray) -> None:
+        """Start the next games in the slots `free`."""
+        n = min(len(free), len(self.record.over) - self._next)
+        self._slots.game[free[:n]] = np.arange(self._next, self._next + n)
+        self._next += n
+        begin_games(self.game.rules, self._slots, free[:n], np.int64(self.seed), self._opening, *self._buffers)
+
+    def _count_pairs(self) -> None:
+        """Leading pairs that are complete. Only they count: the games that end first are the short ones."""
+        over = self.record.over
+        while 2 * self._pairs < len(over) and over[2 * self._pairs] and over[2 * self._pairs + 1]:
+            self._pairs += 1
+            if self._until_error is not None and self._pairs >= self._checked + CHECK_PAIRS:
+                self._checked = self._pairs
+                if self.result().best[1] <= self._until_error:
+                    self._settled = True
+                    return
+
+    def result(self) -> MatchResult:
+        """Of the leading pairs that are complete."""
+        games = 2 * self._pairs
+        result, luck = self.record.result[:games], self.record.luck[:games]
+        mean, error = paired(result)
+        adjusted, adjusted_error = paired(result - luck) if self._luck is not None else (None, None)
+        values, counts = np.unique(result, return_counts=True)
+        return MatchResult(
+            game=self.game.name,
+            first=self.players[0].name,
+            second=self.players[1].name,
+            games=games,
+            mean=mean,
+            standard_error=error,
+            adjusted_mean=adjusted,
+            adjusted_error=adjusted_error,
+            outcomes={int(value): int(n) for value, n in zip(values, counts, strict=True)},
+            plies=int(self.record.length[:games].sum()),
+            seconds=time.perf_counter() - self._started,
+            seed=self.seed,
+        )
+
+
+def match(
+    game: Game,
+    first: Player,
+    second: Player,
+    games: int,
+    seed: int = 0,
+    *,
+    slots: int = SLOTS,
+    luck: Leaf | None = None,
+    threads: int | None = None,
+    opening_plies: int | None = None,
+    until_error: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> MatchResult:
+    """A whole match (see `Match`); `progress` is called with the number of ended games."""
+    contest = Match(
+        game, first, second, games, seed,
+        slots=slots, luck=luck, threads=threads, opening_plies=opening_plies, until_error=until_error,
+    )  # fmt: skip
+    while not contest.done:
+        contest.step()
+        if progress is not None:
+            progress(contest.ended)
+    return contest.result()
+
+
+def check_match(game: Game, games: int, seed: int, slots: int, luck: Leaf | None) -> None:
+    """InputError for a match that cannot be played."""
+    if game.rules.num_players != 2:
+        raise InputError(f"{game.name} has {game.rules.num_players} players; a match needs a game for two")
+    if games < 2 or games % 2:
+        raise InputError(f"games come in pairs with seats swapped: --games must be even and at least 2, not {games}")
+    if not 0 <= seed < 1 << 63:
+        raise InputError(f"the seed must be at least 0 and below 2^63, not {seed}")
+    if slots < 1:
+        raise InputError(f"a match needs at least 1 slot, not {slots}")
+    if luck is not None and game.rules.max_chance == 0:
+        raise InputError(f"{game.name} has no dice: there is no luck to adjust for")
+
+
+def default_opening_plies(game: Game) -> int:
+    return OPENING_PLIES if game.rules.max_chance == 0 else 0
+
+
+def paired(points: np.ndarray) -> tuple[float, float]:
+    """Mean of `points` [2P] and its standard error from the P pair means."""
+    if len(points) == 0:
+        return math.nan, math.nan
+    means = points.reshape(-1, 2).mean(axis=1)
+    error = float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else math.nan
+    return float(means.mean()), error
+
+
+def elo(result: MatchResult) -> tuple[float, float] | None:
+    """Rating difference 400 log10(s / (1 - s)) of the score s = (1 + mean) / 2, and its standard error to first
+    order; None where s is 0 or 1. For games whose outcomes are -1, 0 and 1."""
+    score = result.score
+    if not 0.0 < score < 1.0:
+        return None
+    slope = 400.0 / (math.log(10.0) * score * (1.0 - score))
+    return 400.0 * math.log10(score / (1.0 - score)), slope * result.standard_error / 2.0
+
+
+# --- kernels ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def pick_chance(rules, state, seed, pair, ply):
+    """Index of the chance outcome at this ply of this pair of games; -1 where nothing is rolled."""
+    k = rules.num_chance(state)
+    left = random_unit(seed, pair, ply, ROLL) if k > 0 else 0.0
+    for i in range(k):
+        _, probability = rules.chance(state, i)
+        left -= probability
+        if left < 0.0:
+            return i
+    return k - 1
+
+
+@kernel
+def roll_rows(rules, rows, keys, seed, rolled, rolls, seats):
+    """Decisions `rolled` after the chance events of `rows`, the outcomes' numbers `rolls` (-1: none), and who is
+    to move."""
+    for i in range(len(rows)):
+        state = rules.load(rows[i])
+        rolls[i] = pick_chance(rules, state, seed, keys[i, 0] // 2, keys[i, 1])
+        seats[i] = rules.seat(state)
+        rolled[i] = rows[i]
+        if rolls[i] >= 0:
+            decision, _ = rules.chance(state, rolls[i])
+            rules.store(decision, rolled[i])
+
+
+@kernel
+def begin_games(rules, slots, which, seed, opening_plies, moves, children):
+    """Set up the games of the slots `which`: the first position, and random moves, the same for both games of a
+    pair, as long as they do not end the game."""
+    for slot in which:
+        rules.store(rules.initial(), slots.rows[slot])
+        slots.ply[slot] = 0
+        slots.luck[slot] = 0.0
+        pair = slots.game[slot] // 2
+        for t in range(opening_plies):
+            state = rules.load(slots.rows[slot])
+            i = pick_chance(rules, state, seed, pair, t)
+            if i >= 0:
+                state, _ = rules.chance(state, i)
+            n = rules.expand(state, moves, children)
+            child = children[random_word(seed, pair, t, OPENING) % n]
+            if rules.outcome(rules.load(child))[0]:
+                break
+            slots.rows[slot] = child
+            slots.ply[slot] += 1
+
+
+@kernel
+def settle(rules, slots, active, chosen, record, ended):
+    """The slots `active` move on to the positions `chosen`; ended games go to the record. Returns how many slots,
+    listed in `ended`, are free."""
+    n = 0
+    for i in range(len(active)):
+        slot = active[i]
+        state = rules.load(chosen[i])
+        slots.rows[slot] = chosen[i]
+        slots.ply[slot] += 1
+        over, value = rules.outcome(state)
+        if not over and rules.max_plies > 0 and slots.ply[slot] >= rules.max_plies:
+            over, value = True, np.int64(0)
+        if over:
+            game = slots.game[slot]
+            record.result[game] = value if rules.seat(state) == game % 2 else -value
+            record.luck[game] = slots.luck[slot]
+            record.length[game] = slots.ply[slot]
+            record.over[game] = 1
+            slots.game[slot] = -1
+            ended[n] = slot
+            n += 1
+    return n
