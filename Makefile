@@ -60,9 +60,9 @@ RANGE := import sys; v = sys.version_info[:2]; \
 	@test -x $(RUN) || { $(PYTHON) -c '$(RANGE)' && echo "making .venv with $(PYTHON) ..." && \
 		{ $(PYTHON) -m venv .venv || { rm -rf .venv; exit 2; }; }; }
 	@$(RUN) -c '$(RANGE)'
-	@$(RUN) -m pip freeze | grep -Eq '^torch==$(TORCH)(\+|$$)' || { \
+	@$(RUN) -m pip freeze | grep -E '^torch==$(TORCH)(\+|$$)' > /dev/null || { \
 		echo "installing torch $(TORCH), the CPU build (200 MB) from $(TORCH_INDEX) ..."; \
-		$(PIP) --quiet --no-deps --extra-index-url $(TORCH_INDEX) --timeout 15 --retries 1 'torch==$(TORCH)+cpu'; } || { \
+		$(PIP) -qq --no-deps --extra-index-url $(TORCH_INDEX) --timeout 15 --retries 1 'torch==$(TORCH)+cpu'; } || { \
 		echo "No CPU build found there: taking PyPI's build, which on Linux brings 2-3 GB of CUDA. To avoid that, stop now" \
 			"and run: make TORCH_INDEX=<an index with torch $(TORCH)+cpu>"; \
 		$(PIP) 'torch==$(TORCH)'; }

@@ -165,7 +165,8 @@ def _describe(value: Any, called: list[Dispatcher]) -> str:
     if isinstance(value, (set, frozenset)):
         return f"set({sorted(_describe(v, called) for v in value)})"
     if isinstance(value, enum.EnumMeta):
-        return f"enum:{value.__qualname__}:{[(name, m.value) for name, m in value.__members__.items()]}"
+        members: dict[str, Any] = dict(value.__members__)
+        return f"enum:{value.__qualname__}:{[(name, member.value) for name, member in members.items()]}"
     if isinstance(value, type):
         return f"class:{value.__module__}.{value.__qualname__}:{getattr(value, '_fields', '')}"
     if isinstance(value, python_types.ModuleType):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,12 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     """Read a checkpoint; raises InputError if it is damaged or of a newer version."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise InputError(f"{path} is no checkpoint, or a damaged one: {str(error).splitlines()[0]}") from None
-    if state.get("version", 0) > VERSION:
+    except Exception as error:  # damaged bytes can make the unpickler raise anything
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path} is no checkpoint, or a damaged one: {reason}") from None
+    if not isinstance(state, dict) or not {"version", "settings", "learner"} <= state.keys():
+        raise InputError(f"{path} is no checkpoint of a training run")
+    if state["version"] > VERSION:
         raise InputError(f"{path} has version {state['version']}; this program reads up to {VERSION}: update it")
     return state
 

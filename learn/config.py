@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from envs.errors import InputError
+from learn.learner import at_least, in_range
 
 
 @dataclass
@@ -103,10 +104,15 @@ def _merge(schema: type, values: dict[str, Any], prefix: str) -> Any:
 
 
 def _check_ranges(run: RunConfig) -> None:
-    positive = {"games": run.games, "measure.games": run.measure.games - 1, "log_every": run.log_every}
-    for name, value in positive.items():
-        if value <= 0:
-            raise InputError(f"{name} is too small: at least {2 if name == 'measure.games' else 1} is needed")
+    at_least("games", run.games, 1)
+    at_least("log_every", run.log_every, 1)
+    at_least("checkpoint_minutes", run.checkpoint_minutes, 0)
+    at_least("measure.every", run.measure.every, 0)
+    at_least("measure.past", run.measure.past, 0)
+    in_range("seed", run.seed, 0, 2**63 - 1)
+    for name, games in (("measure.games", run.measure.games), ("measure.final_games", run.measure.final_games)):
+        if games < 2 or games % 2:
+            raise InputError(f"{name}={games} must be even and at least 2: games come in pairs with seats swapped")
     if run.minutes is not None and run.minutes <= 0:
         raise InputError(f"minutes={run.minutes} must be positive")
     if run.threads < 0:

@@ -25,6 +25,7 @@ from learn.learner import Learner
 from learn.networks import Network, network_of
 from learn.selfplay import dense_features, roll
 from search.evaluator import Evaluator, load_evaluator, save_evaluator
+from search.named import find_evaluator
 
 TOLERANCE = 1e-4
 """largest difference of a value between float32 torch and compiled sums, in outcome units"""
@@ -41,13 +42,17 @@ def main() -> None:
 def _app(raw: DictConfig) -> None:
     if not raw.run or not raw.to:
         raise InputError("say what to export and where to: run=FOLDER_OF_A_RUN to=FILE.safetensors")
-    evaluator = evaluator_of_run(Path(raw.run))
+    if not isinstance(raw.positions, int) or raw.positions < 1:
+        raise InputError(f"positions={raw.positions} must be a number of positions, at least 1")
+    if not isinstance(raw.note, DictConfig):
+        raise InputError(f"note={raw.note} must have names: +note.minutes=12")
+    evaluator = evaluator_of_run(Path(str(raw.run)))
     note = OmegaConf.to_container(raw.note)
     assert isinstance(note, dict)
     trained = evaluator.description.trained | {str(name): value for name, value in note.items()}
     evaluator = dataclasses.replace(evaluator, description=dataclasses.replace(evaluator.description, trained=trained))
-    save_evaluator(evaluator, raw.to)
-    difference = compare(network_of(evaluator), load_evaluator(raw.to, evaluator.game), raw.positions)
+    save_evaluator(evaluator, str(raw.to))
+    difference = compare(network_of(evaluator), load_evaluator(str(raw.to), evaluator.game), raw.positions)
     if not difference <= TOLERANCE:
         raise InputError(
             f"{raw.to} differs from the trained network by {difference:g} in value; at most {TOLERANCE:g} is expected"
@@ -73,7 +78,9 @@ def evaluator_of_run(folder: Path) -> Evaluator:
 def _restored(game: Game, config: RunConfig, state: dict) -> Learner:
     name, options = config.learner
     if config.start_from:
-        network = network_of(load_evaluator(config.start_from, game))
+        start = find_evaluator(game, config.start_from)
+        assert isinstance(start, Evaluator)
+        network = network_of(start)
     else:
         shape = config.evaluator
         network = Network(game, game.features(config.game.features), list(shape.hidden), shape.head, shape.activation)

@@ -11,6 +11,7 @@ from typing import Any
 
 from hydra import compose, initialize_config_module
 from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from envs.errors import InputError
@@ -31,15 +32,16 @@ def one_line_errors(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @one_line_errors
-def check_command_line(config_name: str) -> None:
+def check_command_line(config_name: str, check: Callable[[DictConfig, Path], None] | None = None) -> None:
     """Compose the configuration once before Hydra does, to say in one line what Hydra says in many, and see that the run's folder
-    can be written. Sweeps and Hydra's own flags are left to Hydra."""
+    can be written; then `check` it, before Hydra writes anything there. Sweeps and Hydra's own flags are left to Hydra."""
     words = sys.argv[1:]
     if any(word.startswith("-") for word in words):
         return
     try:
         with initialize_config_module("conf", version_base="1.3"):
-            folder = Path(compose(config_name, overrides=words, return_hydra_config=True).hydra.run.dir)
+            composed = compose(config_name, overrides=words, return_hydra_config=True)
+            folder = Path(composed.hydra.run.dir)
     except (HydraException, OmegaConfBaseException) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         shown = [
@@ -51,3 +53,5 @@ def check_command_line(config_name: str) -> None:
     nearest = next(p for p in [folder.absolute(), *folder.absolute().parents] if p.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise InputError(f"cannot write to the run's folder {folder}: {nearest} is not a folder that can be written")
+    if check is not None:
+        check(OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"]), folder)

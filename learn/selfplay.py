@@ -132,11 +132,12 @@ class SelfPlay:
         return Batch(rows[:n], targets[:n], outputs[:n], int(games), ended[0, :games], ended[1, :games])
 
     def _make_room(self, plies: int) -> None:
-        """Double the histories' capacity when a game may outgrow it."""
-        capacity = self.slots.rows.shape[1]
-        if int(self.slots.ply.max()) + plies < capacity:
+        """At least double the histories' capacity when a game may outgrow it."""
+        capacity, needed = self.slots.rows.shape[1], int(self.slots.ply.max()) + plies + 1
+        if needed <= capacity:
             return
-        longer = (np.concatenate([a, np.zeros_like(a)], axis=1) for a in self.slots[2:])
+        more = max(needed - capacity, capacity)
+        longer = (np.pad(a, [(0, 0), (0, more)] + [(0, 0)] * (a.ndim - 2)) for a in self.slots[2:])
         self.slots = Slots(self.slots.game, self.slots.ply, *longer)
 
 
@@ -253,7 +254,7 @@ def lambda_returns(rules, weights, slots, slot, result, trace, n, rows, targets,
     length = slots.ply[slot]
     classes = weights.head == CLASSES
     size = targets.shape[1]
-    target = np.zeros(size, np.float32)
+    target = np.zeros(size, targets.dtype)
     seat = 0
     if classes:
         for k in range(size):
@@ -271,9 +272,9 @@ def lambda_returns(rules, weights, slots, slot, result, trace, n, rows, targets,
             targets[n] = target
             outputs[n] = slots.outputs[slot, t]
             n += 1
-        keep = np.float32(0.0 if slots.explored[slot, t] and not last else trace)
+        keep = 0.0 if slots.explored[slot, t] and not last else trace
         for k in range(size):  # now v_t and G_t become what t - 1 looks at
-            target[k] = (np.float32(1.0) - keep) * slots.outputs[slot, t, k] + keep * target[k]
+            target[k] = (1.0 - keep) * slots.outputs[slot, t, k] + keep * target[k]
     return n
 
 

@@ -11,6 +11,9 @@ from search.arena import match
 from search.evaluator import Evaluator, load_evaluator, save_evaluator, write_whole
 from search.players import EvaluatorPlayer, Player, find_player
 
+INTERVAL = 1.96
+"""standard errors to either side of a 95 % interval"""
+
 MEASURE_SEED = 20_260_101
 """dice of the measurements: the same at every point of a curve, and never those of self-play"""
 
@@ -75,6 +78,9 @@ class StrengthLog:
         self._write()
 
     def add(self, games: int, seconds: float, results: list[Strength]) -> None:
+        """Append a measurement; it replaces an earlier one after as many games."""
+        again = {(games, r.opponent) for r in results}
+        self.records = [r for r in self.records if (r["games"], r["opponent"]) not in again]
         for r in results:
             record = {"games": games, "seconds": round(seconds, 1), "opponent": r.opponent}
             self.records.append(

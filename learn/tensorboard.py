@@ -21,10 +21,8 @@ from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from envs.game import Game
+from learn.strength import INTERVAL
 from search.evaluator import Evaluator, Opinion
-
-INTERVAL = 1.96
-"""standard errors to either side of a 95 % interval"""
 
 
 class Board:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 import signal
 import sys
 import time
@@ -41,8 +42,12 @@ from search.named import find_evaluator
 
 def main() -> None:
     """Entry point of `deltaw-train`."""
-    check_command_line("train")
+    check_command_line("train", _check)
     _app()
+
+
+def _check(raw: DictConfig, folder: Path) -> None:
+    Run(checked(raw), folder).checkpoint()
 
 
 @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="train")
@@ -146,9 +151,11 @@ class Run:
         bad = [name for name, value in metrics.scalars.items() if not np.isfinite(value)]
         if bad or not self.learner.finite():
             what = ", ".join(bad) or "the weights"
+            path = self.folder / "checkpoint.pt"
+            good = f"the last good checkpoint is {path}" if path.exists() else "there is no checkpoint yet"
             raise InputError(
-                f"training diverged: NaN or infinity in {what} after {metrics.games} games; the last good checkpoint is "
-                f"{self.folder / 'checkpoint.pt'}; try a smaller learner.step_size"
+                f"training diverged: NaN or infinity in {what} after {metrics.games} games; {good}; "
+                "try a smaller learner.step_size"
             )
 
     def _log(self, metrics: Metrics) -> None:
@@ -184,8 +191,8 @@ class Run:
         save_checkpoint(self.folder / "checkpoint.pt", state)
         save_evaluator(self.learner.evaluator(), self.folder / "evaluator.safetensors")
 
-    def _resume(self) -> int | None:
-        """Go on from the folder's checkpoint, if there is one; returns its games."""
+    def checkpoint(self) -> dict[str, Any] | None:
+        """The folder's checkpoint, if there is one; InputError if another configuration made it."""
         path = self.folder / "checkpoint.pt"
         if not path.exists():
             return None
@@ -198,16 +205,23 @@ class Run:
         changed = differing_keys(state["settings"] | ignored, self.settings)
         if changed:
             raise InputError(f"{path} was made with another configuration: {'; '.join(changed)}")
+        return state
+
+    def _resume(self) -> int | None:
+        """Go on from the folder's checkpoint, if there is one; returns its games."""
+        state = self.checkpoint()
+        if state is None:
+            return None
         self.learner.restore(state["learner"])
         self.seconds, self.measured_at = state["seconds"], state["measured_at"]
         self.strengths = [Strength(*s) for s in state["strengths"]]
-        print(f"going on from {path} at {self.learner.games:,} games", file=sys.stderr)
+        print(f"going on from {self.folder / 'checkpoint.pt'} at {self.learner.games:,} games", file=sys.stderr)
         return self.learner.games
 
     def _finish(self) -> int:
         if self.stop:
-            command = " ".join(
-                ["python -m learn.train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
+            command = shlex.join(
+                ["python", "-m", "learn.train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
             )
             print(
                 f"stopped at {self.learner.games:,} games; everything is saved. To go on:\n  {command}", file=sys.stderr

@@ -14,9 +14,11 @@ Values are in outcome units for the side to move; a head over classes flips to t
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
+import operator
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -157,6 +159,8 @@ def save_evaluator(evaluator: Evaluator, path: str | Path) -> None:
 def write_whole(path: str | Path, data: bytes) -> None:
     """Replace the file at `path` by `data` at once: a reader, or a crash, sees the old file or the new one."""
     path = Path(path)
+    if not path.name:
+        raise InputError(f"cannot write {path}: name a file")
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +170,8 @@ def write_whole(path: str | Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
 
@@ -192,21 +197,30 @@ def _read(path: Path) -> tuple[Description, dict[str, np.ndarray]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except FileNotFoundError:
         raise InputError(f"there is no evaluator file {path}") from None
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, TypeError) as error:  # TypeError: numbers that numpy does not have
         raise InputError(f"{path} is no evaluator file, or a damaged one: {error}") from None
     if "deltaw" not in metadata:
         raise InputError(f"{path} is no evaluator file: its metadata has no key 'deltaw'")
-    fields = json.loads(metadata["deltaw"])
-    if fields.get("version", 0) > VERSION:
-        raise InputError(
-            f"{path} has format version {fields['version']}; this program reads up to {VERSION}: update it"
-        )
+    return _description(path, metadata["deltaw"]), tensors
+
+
+def _description(path: Path, text: str) -> Description:
+    """The metadata of the file; every field has the type it should have."""
     try:
-        fields |= {name: tuple(fields[name]) for name in ("spec", "sizes", "outcomes")}
-        description = Description(**fields)
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} has an incomplete description: {error}") from None
-    return description, tensors
+        fields = json.loads(text)
+        if fields["version"] > VERSION:
+            raise InputError(
+                f"{path} has format version {fields['version']}; this program reads up to {VERSION}: update it"
+            )
+        whole = {name: tuple(map(operator.index, fields[name])) for name in ("spec", "sizes", "outcomes")}
+        texts = {name: "" + fields[name] for name in ("game", "features", "head", "activation")}
+        return Description(**(fields | whole | texts))
+    except KeyError as error:
+        raise InputError(f"{path} has an incomplete description: it lacks {error}") from None
+    except (ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} has a damaged description: {error}") from None
 
 
 def _check_features(path: str | Path, evaluator: Evaluator) -> None:
@@ -217,10 +231,10 @@ def _check_features(path: str | Path, evaluator: Evaluator) -> None:
             f"{path} uses the feature set {description.features!r}, which {game.name} does not have; "
             f"it has: {', '.join(game.feature_sets)}"
         )
-    if features.spec != description.spec or features.num_features != description.sizes[0]:
+    if features.spec != description.spec or description.sizes[:1] != (features.num_features,):
         raise InputError(
-            f"{path} was trained on another {description.features!r}: {description.sizes[0]} features, spec {description.spec}; "
-            f"here {features.num_features}, {features.spec}"
+            f"{path} was trained on another {description.features!r}: sizes {description.sizes}, spec {description.spec}; "
+            f"here {features.num_features} features, spec {features.spec}"
         )
     if description.outcomes != game.rules.outcomes:
         raise InputError(f"{path} knows the outcomes {description.outcomes}; {game.name} has {game.rules.outcomes}")

@@ -14,6 +14,7 @@ from toy_games import TREE_A, random_evaluator, tree_game, trees_d
 
 from envs import games
 from envs.errors import InputError
+from envs.kernel import JIT
 from search.expectiminimax import expectiminimax_moves, make_stack, search
 from search.named import leaf_of
 from search.plies import make_bench, score_moves, value_one_deeper
@@ -172,6 +173,7 @@ def test_a_negative_depth_is_refused():
         search(TIC_TAC_TOE, leaf_of(TIC_TAC_TOE.baselines["open_lines"]), TIC_TAC_TOE.rules.initial(), -1)
 
 
+@pytest.mark.skipif(not JIT, reason="nothing is cached where nothing is compiled")
 def test_the_recursive_kernel_survives_its_cache(tmp_path):
     """Numba issue 6061: a cached recursive kernel can crash the next process."""
     code = (

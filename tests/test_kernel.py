@@ -57,7 +57,7 @@ RULES = """
     from typing import NamedTuple
     import numpy as np
     from envs.kernel import kernel
-    import helper
+    import arithmetic
 
     BONUS = 3
     TABLE = np.array([1, 2, 3])
@@ -68,7 +68,7 @@ RULES = """
 
     @kernel
     def step(x):
-        return helper.twice(x) + BONUS + TABLE[1]
+        return arithmetic.twice(x) + BONUS + TABLE[1]
 
     @kernel
     def other(x):
@@ -76,7 +76,7 @@ RULES = """
 
     RULES = Rules(step, other)
 """
-HELPER = """
+ARITHMETIC = """
     from envs.kernel import kernel
 
     @kernel
@@ -100,7 +100,7 @@ RUN = "import numpy as np, rules, generic; print(generic.search(rules.RULES, np.
 def compiled(project):
     """Rules with a callee in another module, and a search that takes them as an argument; compiled once."""
     project.write("rules", RULES)
-    project.write("helper", HELPER)
+    project.write("arithmetic", ARITHMETIC)
     project.write("generic", SEARCH)
     assert project.run(RUN) == ("50", True)
     return project
@@ -119,7 +119,7 @@ def test_a_second_process_compiles_nothing_though_kernels_are_arguments(compiled
         ("rules", "+ BONUS", "- BONUS", "38"),
         ("rules", "BONUS = 3", "BONUS = 4", "52"),
         ("rules", "[1, 2, 3]", "[1, 7, 3]", "60"),
-        ("helper", "2 * x", "3 * x", "70"),
+        ("arithmetic", "2 * x", "3 * x", "70"),
     ],
     ids=["code", "constant", "array", "callee in another module"],
 )
@@ -132,7 +132,7 @@ def test_an_edit_is_noticed(compiled, module, old, new, answer):
 
 def test_an_edit_of_a_comment_compiles_nothing(compiled):
     compiled.edit("rules", "def step(x):", "def step(x):  # one step")
-    compiled.edit("helper", "@kernel", "# a line more\n@kernel")
+    compiled.edit("arithmetic", "@kernel", "# a line more\n@kernel")
     assert compiled.run(RUN) == ("50", False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -226,6 +227,16 @@ def test_undo_in_tic_tac_toe_takes_back_both_moves():
     boards = [text for text in said if text.startswith("   a b c")]
     assert [board.count("X") + board.count("O") for board in boards] == [0, 2, 0, 2]
     assert boards[3].splitlines()[2][5] == "X"  # the centre
+
+
+def test_undo_goes_back_as_far_as_the_first_decision():
+    table = make_table(**open_lines(seat="first"))
+    first = first_moves(table.said)
+    table.lines = itertools.chain(itertools.islice(first, 4), ["undo", "undo", "undo"])
+    play(table)
+    boards = [text for text in table.said if text.startswith("   a b c")]
+    assert [board.count("X") + board.count("O") for board in boards] == [0, 2, 4, 2, 0]
+    assert "nothing to undo: this is your first decision of the game" in table.said
 
 
 @pytest.mark.parametrize(("text", "points"), [("resign", 1), ("resign 2", 2), ("resign 3", 3)])

@@ -25,8 +25,8 @@ TESAURO, TESAURO_PIPS, EXPERT = 0, 1, 2
 START_PIPS = 167.0
 
 EXTRAS = (
-    "shots",  # rolls of 36 that let this side hit a blot, as a fraction
-    "escapes",  # rolls of 36 with which its rearmost checker can move by the whole roll, as a fraction
+    "shots",  # rolls of 36 that let this side hit a blot, as a fraction; 0 in a race
+    "escapes",  # rolls of 36 with which its rearmost checker can move by the whole roll, as a fraction; 0 in a race
     *(f"home_points_{n}" for n in range(1, 7)),  # it holds at least n of its six home points
     *(f"prime_{n}" for n in range(3, 7)),  # it holds n points in a row
     *(f"off_{n}" for n in (5, 10, 15)),  # borne off, in three steps of five
@@ -100,10 +100,10 @@ def extra_features(low, high, other_low, other_high, start, n, index, value):
         n = add(start + 1, escaping_rolls(highest(mine | 1), blocked) / 36.0, n, index, value)
     for k in range(popcount(made & HOME)):
         n = add(start + 2 + k, 1.0, n, index, value)
-    run = made & BOARD
-    run &= run >> 1
+    points = made & BOARD
+    run = points & points >> 1
     for k in range(4):
-        run &= made >> (k + 2)
+        run &= points >> (k + 2)
         n = add(start + 8 + k, 1.0 if run else 0.0, n, index, value)
     off = 15 - on_board(low, high)
     for k in range(3):

@@ -1,0 +1,82 @@
+"""Evaluations: one position at a time in a kernel, and a batch in torch. Backgammon networks with random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from benchmarks.material import BACKGAMMON, HIDDEN, SMALL_SET, decisions_of, families, in_turn, network, random_rows
+from benchmarks.measure import Row, Settings, rate, row
+from envs import games
+from envs.game import Game
+from envs.kernel import kernel
+from learn.networks import Network
+from learn.selfplay import dense_features
+from search.evaluator import evaluate_rows
+from search.leaf import forget, make_work
+
+WIDE = 256
+FAMILIES = 300
+"""decisions whose results are the siblings: 50,000 bytes a hundred, so that the sample stays in the processor's cache"""
+
+
+@kernel
+def evaluate_families(rules, leaf, rows, begins, work):
+    """Evaluate the results of decision after decision, as a search does: the first afresh, its siblings by differences."""
+    total = 0.0
+    for d in range(len(begins) - 1):
+        forget(work)
+        for i in range(begins[d], begins[d + 1]):
+            total += leaf.evaluate(rules, leaf.weights, rules.load(rows[i]), work)
+    return total
+
+
+def bench_evaluation(settings: Settings) -> Iterator[Row]:
+    game = games.load(BACKGAMMON)
+    for features, hidden in ((SMALL_SET, HIDDEN), (game.default_features, HIDDEN), (game.default_features, WIDE)):
+        net = network(features, hidden)
+        name = f"evaluate {net.features.num_features}-{hidden}-{len(net.outcomes)} {features}"
+        yield _siblings(game, net, name, settings)
+        yield _unrelated(game, net, name, settings)
+        yield _batch(game, net, name, settings)
+
+
+def _siblings(game: Game, net: Network, name: str, settings: Settings) -> Row:
+    leaf = net.evaluator().leaf
+    kin = families(game, decisions_of(game, random_rows(game.name, min(FAMILIES, settings.positions))))
+    work = make_work(leaf, game)
+
+    def evaluate() -> int:
+        evaluate_families(game.rules, leaf, kin.rows, kin.begins, work)
+        return len(kin.rows)
+
+    note = f"compiled, by differences; {len(kin.rows) / (len(kin.begins) - 1):.0f} siblings a decision"
+    return row(f"{name}, siblings", "evaluations/s", rate(evaluate, settings.seconds), note=note)
+
+
+def _unrelated(game: Game, net: Network, name: str, settings: Settings) -> Row:
+    leaf = net.evaluator().leaf
+    rows = random_rows(game.name, settings.positions)
+    work, values = make_work(leaf, game), np.empty(len(rows))
+    outputs = np.empty((len(rows), len(net.outcomes)), np.float32)
+    evaluate = in_turn(rows, len(rows), lambda part: evaluate_rows(game.rules, leaf, part, work, values, outputs))
+    note = "compiled, each afresh from sparse features"
+    return row(f"{name}, unrelated", "evaluations/s", rate(evaluate, settings.seconds), note=note)
+
+
+def _batch(game: Game, net: Network, name: str, settings: Settings) -> Row:
+    rows = random_rows(game.name, settings.batch)
+    dense = np.empty((len(rows), net.features.num_features), np.float32)
+    index, value = np.empty(net.features.max_active, np.int32), np.empty(net.features.max_active, np.float32)
+    dense_features(game.rules, np.array(net.features.spec, np.int64), rows, index, value, dense)
+    x = torch.from_numpy(dense)
+
+    def evaluate() -> int:
+        with torch.inference_mode():
+            net.values(x)
+        return len(x)
+
+    note = f"torch, batch {len(rows)}, one thread, features ready"
+    return row(f"{name}, batch", "evaluations/s", rate(evaluate, settings.seconds), note=note)

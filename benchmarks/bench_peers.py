@@ -1,0 +1,162 @@
+"""Other programs at the same work, in the same run, one core each: `--peers`, with `pip install "deltaw[peers]"`.
+
+gnubg-nn gets the very decisions that this project decides. It has networks and a move filter of its own, and is called position by position
+from Python, so the decisions compare whole programs and say nothing about strength. OpenSpiel plays random games of its own: its actions move two checkers, a double is
+two turns, and different actions may have one result.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench_plies import chooser
+from benchmarks.bench_rules import expand_rolls
+from benchmarks.material import SMALL_SET, Trained, fill_random, in_turn, trained
+from benchmarks.measure import Row, Settings, Timing, rate, row
+from envs.game import Game
+from envs.games.backgammon.rules import BAR, DICE_HIGH, DICE_LOW
+from search.evaluator import evaluate_rows
+from search.gnubg import read_boards
+from search.leaf import make_work
+from search.players import CANDIDATES
+
+Decision = tuple[list[list[int]], int, int]
+"""gnubg's board, higher die, lower die"""
+
+
+def bench_gnubg(settings: Settings) -> Iterator[Row]:
+    gnubg = _peer("gnubg_nn", settings)
+    if gnubg is None:
+        return
+    player = trained(SMALL_SET, settings)
+    decisions = _gnubg_decisions(player)
+
+    def theirs(do: Callable[[Decision], object]) -> Timing:
+        return rate(_one_by_one(decisions, do), settings.seconds)
+
+    timing = theirs(lambda d: gnubg.moves(*d))
+    yield from compared("gnubg-nn: all results", "rolls/s", timing, rate(_expander(player), settings.seconds))
+    timing = theirs(lambda d: gnubg.probabilities(d[0], 0))
+    yield from compared("gnubg-nn: evaluate", "evaluations/s", timing, rate(_evaluator(player), settings.seconds))
+    for plies, candidates, chunk in ((1, 0, 500), (2, CANDIDATES, 40)):
+        timing = theirs(lambda d, n=plies - 1: gnubg.best_move(*d, n=n))
+        ours = rate(chooser(player, plies, candidates, chunk), settings.seconds)
+        name = f"gnubg-nn: decide, {plies} {'ply' if plies == 1 else 'plies'}"
+        yield from compared(name, "decisions/s", timing, ours, f"gnubg calls it {plies - 1}-ply")
+
+
+def bench_open_spiel(settings: Settings) -> Iterator[Row]:
+    spiel = _peer("pyspiel", settings)
+    if spiel is None:
+        return
+    from envs import games
+
+    game, theirs = games.load("backgammon"), spiel.load_game("backgammon")
+    states = _open_spiel_decisions(theirs, settings.positions)
+
+    def children(state: Any) -> int:
+        return len([state.child(action) for action in state.legal_actions()])
+
+    timing = rate(_counting(states, children), settings.seconds)
+    yield from compared("OpenSpiel: all results", "results/s", timing, rate(_results(game, settings), settings.seconds))
+    draw = random.Random(1)
+    timing = rate(lambda: sum(1 for _ in _open_spiel_game(theirs, draw)), settings.seconds)
+    note = "Python loop over C++ rules; ours is compiled"
+    yield from compared("OpenSpiel: random play", "plies/s", timing, rate(_random_play(game), settings.seconds), note)
+
+
+def compared(name: str, unit: str, theirs: Timing, ours: Timing, note: str = "") -> Iterator[Row]:
+    """What the peer does, and how many times that ours is."""
+    yield row(name, unit, theirs, note=note)
+    yield row(f"{name}, ours / theirs", "x", ours, note=f"ours: {ours.median:,.0f} {unit}", scale=1.0 / theirs.median)
+
+
+def _peer(module: str, settings: Settings) -> Any:
+    """The peer's module; None, with one line of advice, where it is missing."""
+    if not settings.peers:
+        return None
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        print(f'{module} is not installed: pip install "deltaw[peers]"')
+        return None
+
+
+def _one_by_one(things: list[Any], do: Callable[[Any], object]) -> Callable[[], int]:
+    """Work for `rate`: `do` the next thing; a unit is a thing."""
+    return in_turn(things, 1, lambda part: do(part[0]))  # type: ignore[arg-type]
+
+
+def _counting(things: list[Any], do: Callable[[Any], int]) -> Callable[[], int]:
+    """Work for `rate`: `do` the next thing, which says how many units it was."""
+    done = [0]
+    step = _one_by_one(things, lambda thing: done.__setitem__(0, do(thing)))
+
+    def work() -> int:
+        step()
+        return done[0]
+
+    return work
+
+
+# --- our side of the comparison -------------------------------------------------------------------------------------
+
+
+def _expander(player: Trained) -> Callable[[], int]:
+    game = player.learner.network.game
+    buffers = game.buffers()
+    return in_turn(player.decisions, 500, lambda rows: expand_rolls(game.rules, rows, *buffers))
+
+
+def _evaluator(player: Trained) -> Callable[[], int]:
+    game, leaf = player.learner.network.game, player.learner.network.evaluator().leaf
+    work, values = make_work(leaf, game), np.empty(500)
+    outputs = np.empty((500, len(leaf.weights.outcomes)), np.float32)
+    return in_turn(player.decisions, 500, lambda rows: evaluate_rows(game.rules, leaf, rows, work, values, outputs))
+
+
+def _results(game: Game, settings: Settings) -> Callable[[], int]:
+    from benchmarks.material import decisions_of, random_rows
+
+    rows, buffers = decisions_of(game, random_rows(game.name, settings.positions)), game.buffers()
+    return lambda: expand_rolls(game.rules, rows, *buffers)[1]
+
+
+def _random_play(game: Game) -> Callable[[], int]:
+    buffers, rows = game.buffers(), np.empty((100, game.rules.width), np.int64)
+    return lambda: fill_random(game.rules, np.int64(1), np.int64(100), *buffers, rows)
+
+
+# --- theirs -----------------------------------------------------------------------------------------------------------
+
+
+def _gnubg_decisions(player: Trained) -> list[Decision]:
+    boards = np.empty((len(player.decisions), 2, BAR + 1), np.int64)
+    read_boards(player.decisions, boards)
+    rolls = player.decisions[:, 4]
+    return list(zip(boards.tolist(), DICE_HIGH[rolls].tolist(), DICE_LOW[rolls].tolist(), strict=True))
+
+
+def _open_spiel_decisions(game: Any, n: int) -> list[Any]:
+    """Decisions of random games."""
+    draw, states = random.Random(1), []
+    while len(states) < n:
+        states += [state.clone() for state in _open_spiel_game(game, draw)]
+    return draw.sample(states, n)
+
+
+def _open_spiel_game(game: Any, draw: random.Random) -> Iterator[Any]:
+    """The decisions of one random game; each is gone when the next one comes."""
+    state = game.new_initial_state()
+    while not state.is_terminal():
+        if state.is_chance_node():
+            outcomes, chances = zip(*state.chance_outcomes(), strict=True)
+            state.apply_action(draw.choices(outcomes, chances)[0])
+        else:
+            yield state
+            state.apply_action(draw.choice(state.legal_actions()))

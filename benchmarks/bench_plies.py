@@ -1,0 +1,39 @@
+"""Decisions a second, on one core, on the decisions of the games of `material.trained`, forced ones included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from benchmarks.material import HIDDEN, SMALL_SET, Trained, in_turn, trained
+from benchmarks.measure import NO_TARGET, Row, Settings, rate, row
+from search.players import CANDIDATES, MARGIN
+from search.plies import choose_rows, make_bench
+
+FULL_TARGET = (100.0, 250.0)
+FILTERED_TARGET = (400.0, 1000.0)
+
+
+def chooser(player: Trained, plies: int, candidates: int, chunk: int) -> Callable[[], int]:
+    """Work for `rate`: the network decides the next `chunk` decisions."""
+    rules, leaf = player.learner.network.game.rules, player.learner.network.evaluator().leaf
+    bench = make_bench(leaf, player.learner.network.game)
+    chosen, values = np.empty((chunk, rules.width), np.int64), np.empty(chunk)
+    outputs = np.empty((chunk, len(leaf.weights.outcomes)), np.float32)
+
+    def choose(rows: np.ndarray) -> None:
+        choose_rows(rules, leaf, rows, plies, candidates, MARGIN, bench, chosen, values, outputs)
+
+    return in_turn(player.decisions, chunk, choose)
+
+
+def bench_plies(settings: Settings) -> Iterator[Row]:
+    player = trained(SMALL_SET, settings)
+    for name, plies, candidates, chunk, target, note in (
+        ("1 ply", 1, 0, 500, NO_TARGET, "all moves"),
+        ("2 plies, full width", 2, 0, 10, FULL_TARGET, "all moves, 21 rolls, all replies"),
+        ("2 plies, filtered", 2, CANDIDATES, 40, FILTERED_TARGET, f"at most {CANDIDATES} moves within {MARGIN:g}"),
+    ):
+        timing = rate(chooser(player, plies, candidates, chunk), settings.seconds)
+        yield row(f"{name}, {HIDDEN} hidden, {SMALL_SET}", "decisions/s", timing, target, note)

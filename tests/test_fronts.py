@@ -1,0 +1,582 @@
+"""The Gymnasium fronts, for every game there is: API, masks against the move generator, copies, errors, pictures."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+import subprocess
+import sys
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import ROOT, python_state, random_game
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env, data_equivalence
+
+from envs import environment_id, games
+from envs.errors import InputError
+from envs.front import BoardGameEnv
+from envs.games.backgammon.notation import from_board, read_roll
+from envs.vector import BoardGameVectorEnv
+from envs.versus import VersusEnv, greedy, legal_codes, random_mover
+
+NAMES = games.names()
+each_game = pytest.mark.parametrize("name", NAMES)
+
+
+def last_mover(game, state, np_random):
+    """An opponent that other tests name as `module:attribute`."""
+    return game.moves(state)[-1]
+
+
+NO_PLAYER = 3
+START = {24: 2, 13: 5, 8: 3, 6: 5}
+
+
+def wrong_mover(game, state, np_random):
+    return -7
+
+
+def choose(mask, rng):
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+def finish(env, rng, info, most=5000):
+    """Random legal actions to the end: [(observation, reward, terminated, truncated, info), ...]"""
+    steps = []
+    while len(steps) < most:
+        steps.append(env.step(choose(info["action_mask"], rng)))
+        info = steps[-1][-1]
+        if steps[-1][2] or steps[-1][3]:
+            return steps
+    raise AssertionError(f"no end after {most} actions")
+
+
+def same(a, b):
+    return data_equivalence(a, b, exact=True)
+
+
+# --- Gymnasium's own checks ----------------------------------------------------------------------------------
+
+
+@each_game
+@pytest.mark.parametrize("versus", [False, True])
+def test_gymnasium_finds_nothing_wrong(name, versus):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gym.make(environment_id(name, versus)).unwrapped)
+
+
+def test_ids_are_made_from_names_without_loading_games():
+    code = (
+        "import sys, envs, gymnasium; from envs import games;"
+        "print(all(envs.environment_id(n, v) in gymnasium.registry for n in games.names() for v in (False, True)),"
+        "any(m.startswith('envs.games.') for m in sys.modules), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False", "False"]
+    assert environment_id("tic_tac_toe") == "deltaw/TicTacToe-v0"
+    assert isinstance(gym.make("envs:deltaw/BackgammonVersus-v0").unwrapped, VersusEnv)
+
+
+# --- both sides ------------------------------------------------------------------------------------------------
+
+
+@each_game
+def test_play_to_the_end(name):
+    env, rng = BoardGameEnv(name), np.random.default_rng(1)
+    rules = env.game.rules
+    for seed in range(3):
+        _, info = env.reset(seed=seed)
+        steps = finish(env, rng, info)
+        assert all(step[1] == 0 for step in steps[:-1])
+        assert all(step[0] in env.observation_space for step in steps)
+        _, reward, terminated, truncated, info = steps[-1]
+        over, value = rules.outcome(env.state)
+        assert (terminated, truncated) == (over, not over)
+        assert reward == (value if rules.seat(env.state) == 0 else -value)
+        assert not info["action_mask"].any()
+        with pytest.raises(ResetNeeded):
+            env.step(0)
+
+
+@each_game
+def test_a_decision_awaits_after_every_action(name):
+    env, rng = BoardGameEnv(name), np.random.default_rng(2)
+    _, info = env.reset(seed=5)
+    for _ in range(40):
+        assert env.game.rules.num_chance(env.state) == 0
+        assert info["mover"] == env.game.rules.seat(env.state)
+        assert info["action_mask"].dtype == np.int8
+        assert np.array_equal(env.action_masks(), info["action_mask"] == 1)
+        _, _, terminated, truncated, info = env.step(choose(info["action_mask"], rng))
+        if terminated or truncated:
+            _, info = env.reset()
+
+
+def spelled_words(rules, state):
+    """All complete words that the masks admit."""
+    complete, open_words = set(), [0]
+    while open_words:
+        word = open_words.pop()
+        mask = np.zeros(rules.num_actions, np.int8)
+        rules.action_mask(state, word, mask)
+        assert mask.any()
+        for action in np.flatnonzero(mask):
+            longer, done = rules.spell(state, word, int(action))
+            if done:
+                complete.add(int(longer))
+            else:
+                open_words.append(int(longer))
+    return complete
+
+
+def decisions(game, seed, most):
+    rules = game.rules
+    states = (s for number in range(3) for s in random_game(game, seed, number, most))
+    return [s for s in states if not rules.outcome(s)[0] and not rules.num_chance(s)]
+
+
+def expanded(game, state):
+    codes, rows = game.buffers()
+    n = game.rules.expand(state, codes, rows)
+    return {tuple(int(x) for x in row) for row in rows[:n]}
+
+
+@each_game
+def test_actions_spell_exactly_the_legal_moves(name):
+    game = games.load(name)
+    for state in decisions(game, seed=4, most=160):
+        results = {tuple(python_state(game, game.rules.play(state, w))) for w in spelled_words(game.rules, state)}
+        assert results == expanded(game, state), game.format(state)
+
+
+def backgammon_state(mine, his, dice=None):
+    """A state from {point: checkers}, each side counting from its own end, 25 the bar; the others are borne off."""
+    me, opponent = ([side.get(point, 0) for point in range(1, 26)] + [0] for side in (mine, his))
+    state = from_board(me, opponent)
+    return state._replace(roll=read_roll(state, dice)) if dice else state
+
+
+@pytest.mark.parametrize(
+    ("mine", "his", "dice"),
+    [
+        (START, START, "66"),
+        (START, START, "11"),
+        ({6: 1}, {1: 1}, "21"),  # bears off with neither die alone
+        ({2: 1}, {1: 1}, "21"),  # either die first, one wins at once
+        ({24: 1}, {10: 2, 2: 5}, "63"),  # 15 is blocked, so one die only: the higher
+        ({24: 1}, {10: 2, 7: 2}, "63"),  # 18 is blocked as well, so the lower
+        ({24: 2, 6: 3}, {10: 2, 7: 2, 3: 1}, "63"),
+        ({25: 2, 6: 4}, {6: 2, 4: 2, 1: 3}, "64"),  # no entry: a forced pass
+        ({25: 2, 6: 4}, {6: 2, 1: 3}, "64"),  # one enters, the other cannot
+        ({25: 3, 13: 2}, {3: 1, 1: 3}, "33"),
+        ({25: 1, 8: 3}, {3: 1, 18: 1, 20: 1}, "31"),
+    ],
+)
+def test_backgammon_actions_in_awkward_positions(mine, his, dice):
+    game, state = games.load("backgammon"), backgammon_state(mine, his, dice)
+    results = {tuple(python_state(game, game.rules.play(state, w))) for w in spelled_words(game.rules, state)}
+    assert results == expanded(game, state)
+
+
+@pytest.mark.parametrize("illegal_seat", [0, 1])
+def test_an_illegal_action_ends_the_game_against_its_seat(illegal_seat):
+    env = BoardGameEnv("tic_tac_toe")
+    env.reset(options={"position": "X---O----" if illegal_seat == 0 else "X--------"})
+    _, reward, terminated, truncated, info = env.step(0)
+    assert (reward, terminated, truncated) == (-1.0 if illegal_seat == 0 else 1.0, True, False)
+    assert info["illegal_action"] == 0
+    with pytest.raises(ResetNeeded):
+        env.step(1)
+
+
+@each_game
+@pytest.mark.parametrize("action", [-1, 10_000])
+def test_an_action_out_of_range_is_illegal(name, action):
+    env = BoardGameEnv(name)
+    env.reset(seed=0)
+    assert env.step(action)[4]["illegal_action"] == action
+
+
+def test_a_strict_environment_names_the_legal_actions():
+    env = BoardGameEnv("tic_tac_toe", illegal="raise")
+    env.reset(options={"position": "XOXXOOOX-"})
+    with pytest.raises(InputError, match=r"action 0 is illegal here; legal: 8"):
+        env.step(0)
+    assert env.step(8)[2]
+
+
+@each_game
+def test_equal_seeds_equal_games(name):
+    def game_of(env, seed):
+        rng = np.random.default_rng(8)
+        _, info = env.reset(seed=seed)
+        return finish(env, rng, info)
+
+    first, again = game_of(BoardGameEnv(name), 11), game_of(BoardGameEnv(name), 11)
+    assert len(first) == len(again)
+    assert all(same(a, b) for a, b in zip(first, again, strict=True))
+
+
+def test_other_seeds_other_dice():
+    env = BoardGameEnv("backgammon")
+    assert len({env.reset(seed=seed) and env.state.roll for seed in range(20)}) > 5
+
+
+def test_dice_have_their_frequencies():
+    env, rolls = BoardGameEnv("backgammon"), np.zeros(22)
+    env.reset(seed=0)
+    for _ in range(4000):
+        env.reset(options={"position": "4HPwATDgc/ABMA"})
+        rolls[env.state.roll] += 1
+    expected = np.array([1 if h == low else 2 for h in range(1, 7) for low in range(1, h + 1)]) * 4000 / 36
+    assert (((rolls[1:] - expected) ** 2 / expected).sum()) < 45  # chi-squared, 20 degrees of freedom: p = 0.001
+
+
+# --- reset options ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dice", ["31", "13", [3, 1], (1, 3), np.array([3, 1]), 31])
+@pytest.mark.parametrize("position", [None, "b7sNAAAwgG0BAA"])
+def test_reset_to_a_position_and_dice(position, dice):
+    env = BoardGameEnv("backgammon")
+    env.reset(seed=1, options={"dice": dice} | ({"position": position} if position else {}))
+    assert env.state.roll == 4
+    assert env.position() == (position or "4HPwATDgc/ABMA")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("backgammon", {"postion": "start"}, "unknown reset option 'postion'; allowed: position, dice"),
+        ("backgammon", {"position": "hello"}, "Position ID"),
+        ("backgammon", {"dice": "44"}, "never a double"),
+        ("backgammon", {"dice": "17"}, "no dice"),
+        ("tic_tac_toe", {"dice": "31"}, "not possible here"),
+        ("tic_tac_toe", {"position": "XXXOO----"}, "the game is over in position 'XXXOO----'"),
+    ],
+)
+def test_bad_reset_options(name, options, message):
+    with pytest.raises(InputError, match=message):
+        BoardGameEnv(name).reset(options=options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"game": "chess960"}, "unknown game 'chess960'"),
+        ({"game": "tic_tac_toe", "illegal": "ignore"}, "unknown illegal 'ignore'; allowed: end, raise"),
+        ({"game": "tic_tac_toe", "render_mode": "3d"}, "unknown render_mode '3d'; allowed: None, ansi, rgb_array"),
+    ],
+)
+@pytest.mark.parametrize("front", [BoardGameEnv, VersusEnv, BoardGameVectorEnv])
+def test_bad_arguments(front, arguments, message):
+    with pytest.raises(InputError, match=message):
+        front(**arguments)
+
+
+# --- copies -------------------------------------------------------------------------------------------------------------
+
+
+def through_pickle(env):
+    return pickle.loads(pickle.dumps(env))
+
+
+@each_game
+@pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, through_pickle])
+@pytest.mark.parametrize("front", [BoardGameEnv, VersusEnv])
+def test_a_copy_goes_on_identically_and_alone(name, twin_of, front):
+    env, rng = front(name), np.random.default_rng(3)
+    _, info = env.reset(seed=3)
+    info = env.step(choose(info["action_mask"], rng))[-1]
+    twin = twin_of(env)
+    before = env.state
+    ahead = finish(twin, np.random.default_rng(4), info)
+    assert env.state == before
+    assert same(env.action_masks(), info["action_mask"] == 1)
+    assert all(same(a, b) for a, b in zip(ahead, finish(env, np.random.default_rng(4), info), strict=True))
+
+
+def test_a_wrapped_environment_copies_too():
+    env = gym.make("deltaw/Backgammon-v0")
+    _, info = env.reset(seed=1)
+    twin = copy.deepcopy(env)
+    action = choose(info["action_mask"], np.random.default_rng(0))
+    assert same(env.step(action), twin.step(action))
+    assert twin.unwrapped is not env.unwrapped
+
+
+# --- against an opponent ----------------------------------------------------------------------------------------------
+
+
+@each_game
+@pytest.mark.parametrize("opponent", ["random", "baseline", "test_fronts:last_mover", last_mover])
+def test_it_is_always_the_agents_turn(name, opponent):
+    if opponent == "baseline":
+        opponent = next(iter(games.load(name).baselines), "random")
+    rng = np.random.default_rng(6)
+    for seat in (0, 1):
+        env = VersusEnv(name, seat=seat, opponent=opponent)
+        _, info = env.reset(seed=9)
+        assert info["mover"] == info["seat"] == seat
+        steps = finish(env, rng, info)
+        assert all(step[-1]["mover"] == seat for step in steps[:-1])
+        over, value = env.game.rules.outcome(env.state)
+        assert steps[-1][1] == (value if env.mover == seat else -value)
+        assert steps[-1][2] == over
+
+
+@each_game
+def test_the_agents_seat_is_drawn_unless_given(name):
+    env = VersusEnv(name)
+    assert {env.reset(seed=seed)[1]["seat"] for seed in range(12)} == {0, 1}
+    assert env.reset(seed=0, options={"seat": 1})[1]["mover"] == 1
+
+
+def test_greedy_completes_a_line_and_plays_the_ranked_move():
+    game, rng = games.load("tic_tac_toe"), np.random.default_rng(0)
+    player = greedy(game.baselines["open_lines"])
+    assert player(game, game.parse("XX-OO----"), rng) == 2
+    backgammon = games.load("backgammon")
+    state = backgammon.parse("start")._replace(roll=4)
+    move = greedy(backgammon.baselines["pubeval"])(backgammon, state, rng)
+    assert backgammon.move_text(state, move) == "8/5 6/5"
+
+
+def test_the_random_mover_makes_every_legal_move():
+    game, rng = games.load("tic_tac_toe"), np.random.default_rng(0)
+    state = game.parse("XO-XO----")
+    assert {int(random_mover(game, state, rng)) for _ in range(100)} == set(legal_codes(game, state)) == {2, 5, 6, 7, 8}
+
+
+def test_the_agent_loses_to_its_own_illegal_action():
+    env = VersusEnv("tic_tac_toe", seat=1)
+    env.reset(seed=0)
+    _, reward, terminated, _, info = env.step(99)
+    assert (reward, terminated, info["illegal_action"]) == (-1.0, True, 99)
+
+
+def test_an_opponents_win_is_the_agents_loss():
+    env = VersusEnv("tic_tac_toe", seat=0, opponent=lambda game, state, rng: 5)
+    env.reset(options={"position": "X--OO-X--"})
+    assert env.step(8)[1:4] == (-1.0, True, False)
+    with pytest.raises(InputError, match="before seat 1 has a turn"):
+        VersusEnv("tic_tac_toe", seat=1, opponent=lambda *_: 2).reset(options={"position": "XX-OO----"})
+
+
+@pytest.mark.parametrize(
+    ("opponent", "message"),
+    [
+        ("pubevil", r"unknown opponent 'pubevil'; .* one of: random, pubeval"),
+        (7, "unknown opponent 7"),
+        ("no_such_module:player", "cannot be imported"),
+        ("test_fronts:nobody", "cannot be imported"),
+        ("test_fronts:NO_PLAYER", "must be callable"),
+    ],
+)
+def test_bad_opponents(opponent, message):
+    with pytest.raises(InputError, match=message):
+        VersusEnv("backgammon", opponent=opponent)
+
+
+def test_an_opponent_that_cheats_is_caught():
+    with pytest.raises(InputError, match="played -7, illegal in"):
+        VersusEnv("backgammon", seat=1, opponent="test_fronts:wrong_mover").reset(seed=0)
+
+
+# --- many games at once --------------------------------------------------------------------------------------------------
+
+
+def random_actions(info, rng):
+    return (rng.random(info["action_mask"].shape) * info["action_mask"]).argmax(axis=1)
+
+
+@each_game
+def test_vector_rows_play_by_the_same_rules(name):
+    """Each row is replayed on the kernels: states, masks, rewards and final views, through several autoresets."""
+    env, rng = gym.make_vec(environment_id(name), num_envs=5).unwrapped, np.random.default_rng(1)
+    assert isinstance(env, BoardGameVectorEnv)
+    game = env.game
+    assert env.metadata["autoreset_mode"] == gym.vector.AutoresetMode.SAME_STEP
+    observations, info = env.reset(seed=2)
+    words, ends = [0] * 5, 0
+    for _ in range(400):
+        before = env.states()
+        for i, state in enumerate(before):
+            single = BoardGameEnv(game)
+            single._state, single._word, single._over = state, words[i], False
+            assert same(observations[i], single._observation())
+            assert same(info["action_mask"][i], single._mask())
+            assert info["mover"][i] == single.mover
+        assert observations in env.observation_space
+        actions = random_actions(info, rng)
+        observations, rewards, terminated, truncated, info = env.step(actions)
+        for i, action in enumerate(actions):
+            word, complete = game.rules.spell(before[i], words[i], int(action))
+            words[i] = 0 if complete else int(word)
+            child = game.rules.play(before[i], word) if complete else before[i]
+            over, value = game.rules.outcome(child)
+            assert terminated[i] == over
+            assert rewards[i] == (value if game.rules.seat(child) == 0 else -value)
+            if over:
+                ends += 1
+                single = BoardGameEnv(game)
+                single._state = child
+                assert same(info["final_obs"][i], single._observation())
+                assert not info["final_info"]["action_mask"][i].any()
+                assert info["final_info"]["mover"][i] == single.mover
+            if terminated[i] or truncated[i]:
+                words[i] = 0
+        assert ("final_obs" in info) == bool((terminated | truncated).any())
+        if "final_obs" in info:
+            assert np.array_equal(info["_final_obs"], terminated | truncated)
+        if ends >= 3:
+            return
+    raise AssertionError(f"only {ends} games ended")
+
+
+@each_game
+def test_a_vector_row_depends_on_its_seed_alone(name):
+    def column(seed, num_envs, row):
+        env = BoardGameVectorEnv(name, num_envs)
+        _, info = env.reset(seed=seed)
+        seen = []
+        for _ in range(60):
+            _, rewards, _, _, info = env.step(info["action_mask"].argmax(axis=1))
+            seen.append((env.states()[row], rewards[row]))
+        return seen
+
+    assert column(7, 3, 2) == column(9, 1, 0) == column([1, 9], 2, 1)
+
+
+def test_vector_dice_differ_between_rows_and_games():
+    env = BoardGameVectorEnv("backgammon", 200)
+    env.reset(seed=0)
+    first = [state.roll for state in env.states()]
+    env.reset()
+    second = [state.roll for state in env.states()]
+    env.reset(seed=0)
+    assert len(set(first)) == 15
+    assert first != second
+    assert [state.roll for state in env.states()] == first
+
+
+def test_vector_arrays_are_new_at_every_call():
+    env = BoardGameVectorEnv("tic_tac_toe", 2)
+    observations, info = env.reset(seed=0)
+    mask = info["action_mask"]
+    kept = observations.copy(), mask.copy()
+    mask[:] = 0
+    assert env.action_masks().all()
+    env.step([0, 8])
+    assert np.array_equal(observations, kept[0])
+
+
+def test_vector_illegal_actions():
+    env = BoardGameVectorEnv("tic_tac_toe", 3)
+    env.reset(seed=0)
+    env.step([0, 1, 2])
+    _, rewards, terminated, truncated, info = env.step([0, 2, 77])
+    assert rewards.tolist() == [1, 0, 1]
+    assert terminated.tolist() == [True, False, True]
+    assert not truncated.any()
+    assert info["final_info"]["illegal_action"].tolist() == [0, 0, 77]
+    assert info["final_info"]["_illegal_action"].tolist() == [True, False, True]
+    assert info["action_mask"].sum(axis=1).tolist() == [9, 7, 9]
+    strict = BoardGameVectorEnv("tic_tac_toe", 2, illegal="raise")
+    strict.reset(options={"position": "XOXXOOOX-"})
+    with pytest.raises(InputError, match="action 6 is illegal in game 1; legal: 8"):
+        strict.step([8, 6])
+
+
+def test_vector_limits_and_shapes():
+    env = gym.make_vec("deltaw/TicTacToe-v0", num_envs=2, max_episode_steps=3)
+    env.reset(seed=0)
+    for actions in ([0, 0], [1, 1]):
+        assert not env.step(actions)[3].any()
+    _, rewards, terminated, truncated, info = env.step([2, 2])
+    assert truncated.all()
+    assert not terminated.any()
+    assert not rewards.any()
+    assert (info["action_mask"] == 1).all()
+    with pytest.raises(InputError, match=r"shape \(3,\); it must be \(2,\)"):
+        env.step([0, 1, 2])
+    with pytest.raises(InputError, match="3 seeds for 2 games"):
+        env.reset(seed=[1, 2, 3])
+    with pytest.raises(InputError, match="call reset"):
+        BoardGameVectorEnv("tic_tac_toe", 1).step([0])
+
+
+def test_vector_statistics_wrapper_counts_episodes():
+    env = gym.wrappers.vector.RecordEpisodeStatistics(gym.make_vec("deltaw/TicTacToe-v0", num_envs=4))
+    _, info = env.reset(seed=0)
+    rng, lengths = np.random.default_rng(0), []
+    for _ in range(40):
+        _, _, terminated, _, info = env.step(random_actions(info, rng))
+        if terminated.any():
+            lengths += info["episode"]["l"][terminated].tolist()
+    assert len(lengths) >= 12
+    assert 5 <= min(lengths) <= max(lengths) <= 9
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------------
+
+
+@each_game
+@pytest.mark.parametrize("front", [BoardGameEnv, VersusEnv])
+def test_rendering(name, front):
+    env = front(name, render_mode="rgb_array")
+    env.reset(seed=0)
+    first = env.render()
+    assert first.dtype == np.uint8
+    assert first.ndim == 3
+    assert first.shape[2] == 3
+    assert len(np.unique(first.reshape(-1, 3), axis=0)) >= 2
+    finish(env, np.random.default_rng(0), {"action_mask": env._mask()})
+    last = env.render()
+    assert last.shape == first.shape
+    assert (last != first).any()
+    text = front(name, render_mode="ansi")
+    text.reset(seed=0)
+    assert len(text.render().splitlines()) >= 3
+    assert front(name).render() is None
+
+
+def test_backgammon_text_board():
+    game = games.load("backgammon")
+    state = backgammon_state({2: 7, 22: 2, 25: 1}, {25: 2}, "31")
+    lines = game.ansi(state).splitlines()
+    assert lines[0] == f" Position ID: {game.format(state)}"
+    assert [line[21] for line in lines[2:7]] == [" ", " ", " ", "O", "O"]
+    assert [line[36:39] for line in lines[8:13]] == [" 7 ", " X ", " X ", " X ", " X "]
+    assert lines[7].endswith("X rolled 3-1")
+    assert lines[2].endswith("O: 50 pips, 13 off")
+    assert lines[12].endswith("5 off")
+    colored = game.ansi(state, color=True)
+    assert "\033[" in colored
+    assert "\033[" not in game.ansi(state)
+
+
+def test_the_backgammon_picture_stays_put_when_the_turn_passes():
+    """Seat 0 is at the bottom whoever moves, so only the numbers of the points change."""
+    game = games.load("backgammon")
+    state = backgammon_state({24: 2, 6: 7, 3: 1, 25: 1}, {13: 4, 2: 1})
+    turned = state._replace(
+        me_low=state.opponent_low, me_high=state.opponent_high,
+        opponent_low=state.me_low, opponent_high=state.me_high, seat=1,
+    )  # fmt: skip
+    board = functools.partial(np.array, dtype=np.int16)
+    middle = (slice(45, 655), slice(30, 870))
+    assert np.abs(board(game.draw(state))[middle] - board(game.draw(turned))[middle]).max() <= 2
+    assert (board(game.draw(state)) != board(game.draw(turned))).any()
+
+
+def test_human_mode_is_gymnasiums_wrapper():
+    with pytest.warns(UserWarning, match="HumanRendering"):
+        env = gym.make("deltaw/TicTacToe-v0", render_mode="human")
+    assert env.render_mode == "human"
+    assert env.unwrapped.render_mode == "rgb_array"
