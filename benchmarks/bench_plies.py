@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.material import HIDDEN, SMALL_SET, Trained, in_turn, trained
 from benchmarks.measure import NO_TARGET, Row, Settings, rate, row
-from search.players import CANDIDATES, MARGIN
-from search.plies import choose_rows, make_bench
+from search.plies import CANDIDATES, MARGIN, choose_rows, make_bench
 
 FULL_TARGET = (100.0, 250.0)
 FILTERED_TARGET = (400.0, 1000.0)

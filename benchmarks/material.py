@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,8 +100,8 @@ def decisions_of(game: Game, rows: np.ndarray) -> np.ndarray:
     return rolled
 
 
-def in_turn(rows: np.ndarray, chunk: int, do: Callable[[np.ndarray], object]) -> Callable[[], int]:
-    """Work for `rate`: `do` the next `chunk` rows, from the start again after the last; a unit is a row."""
+def in_turn(rows: Any, chunk: int, do: Callable[[Any], object]) -> Callable[[], int]:
+    """Work for `rate`: `do` the next `chunk` rows (an array or a list), from the start again after the last; a unit is a row."""
     at = 0
 
     def work() -> int:
@@ -142,10 +142,11 @@ def trained(features: str, settings: Settings) -> Trained:
     learner = ForwardTD(network(features), options, seed=SEED, budget=BUDGET)
     while learner.games < settings.games:
         learner.step()
-    played, ended, found = 0, 0, []
-    while sum(map(len, found)) < settings.decisions:
+    played, ended, known, found = 0, 0, 0, []
+    while known < settings.decisions:
         batch = learner.play.play(play_settings(learner))
         found.append(batch.rows)
+        known += len(batch.rows)
         played, ended = played + options.slots * options.plies, ended + batch.games
     rows = np.random.default_rng(SEED).permutation(np.concatenate(found))[: settings.decisions]
     return Trained(learner, played / ended, decisions_of(learner.network.game, rows))

@@ -30,8 +30,8 @@ class Settings(NamedTuple):
     """self-play games that train the network whose play is measured"""
     positions: int = 2000
     """in a sample"""
-    decisions: int = 20_000
-    """in a sample of trained play; so many that no engine's cache sees one twice"""
+    decisions: int = 10_000
+    """in a sample of trained play"""
     batch: int = 8192
     """positions of a batched evaluation"""
     starts: int = REPEATS
@@ -97,7 +97,8 @@ def rate(work: Callable[[], int], seconds: float) -> Timing:
     work()
     _, once, _ = _timed(work, 1)
     calls = max(1, math.floor(seconds / REPEATS / once))
-    values, wall, cpu = [], 0.0, 0.0
+    values: list[float] = []
+    wall, cpu = 0.0, 0.0
     while len(values) < REPEATS or wall < seconds:
         units, spent, used = _timed(work, calls)
         values.append(units / spent)

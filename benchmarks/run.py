@@ -65,7 +65,8 @@ def chosen(names: list[str] | None) -> list[Bench]:
 
 def collect(benches: list[Bench], settings: Settings, watch: Callable[[str], object] = lambda name: None) -> list[Row]:
     """Run the benches, torch with one thread; `watch` hears the name of each."""
-    threads, rows = torch.get_num_threads(), []
+    rows: list[Row] = []
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         for bench in benches:
@@ -158,7 +159,8 @@ def read_settings(options: Namespace) -> Settings:
         raise InputError(f"--seconds must be above 0 and at most 3600, not {options.seconds:g}")
     if options.games < 1:
         raise InputError(f"--games must be at least 1, not {options.games}")
-    return Settings(seconds=options.seconds, games=options.games, cold=not options.no_cold, peers=options.peers)
+    peers = options.peers or any(name.split(".")[0] == "peers" for name in options.only or [])
+    return Settings(seconds=options.seconds, games=options.games, cold=not options.no_cold, peers=peers)
 
 
 @guarded

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numba import typeof, types
+from numba.extending import typeof_impl
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from envs.errors import InputError
@@ -88,6 +90,18 @@ class Rules(NamedTuple):
     exact_key: bool
     outcomes: tuple[int, ...]
     """every value `outcome` can have, ascending and symmetric about 0: -1 0 1, or -3 -2 -1 1 2 3"""
+
+
+_rules_types: dict[int, tuple[Rules, types.Type]] = {}
+
+
+@typeof_impl.register(Rules)
+def _type_of_rules(value: Rules, context: Any) -> types.Type:
+    """Numba types a tuple anew at every call: 100 us for one so long. The rules of a game never change, so once is enough."""
+    known = _rules_types.get(id(value))
+    if known is None or known[0] is not value:
+        known = _rules_types[id(value)] = (value, types.NamedTuple([typeof(field) for field in value], Rules))
+    return known[1]
 
 
 class FeatureSet(NamedTuple):

@@ -20,7 +20,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from envs import games
-from envs.bits import ROLL, random_unit
+from envs.chance import pick_chance
 from envs.errors import InputError
 from envs.front import ILLEGAL, RENDER_MODES, check_choice, first_state, single_spaces
 from envs.game import Game
@@ -42,14 +42,9 @@ def roll(rules, row, seed, book):
         k = 0 if over else rules.num_chance(state)
         if k == 0:
             return over, value
-        left = random_unit(seed, book[GAME], book[DRAWS], ROLL)
+        child, _ = rules.chance(state, pick_chance(rules, state, seed, book[GAME], book[DRAWS]))
+        rules.store(child, row)
         book[DRAWS] += 1
-        for i in range(k):
-            child, probability = rules.chance(state, i)
-            rules.store(child, row)
-            left -= probability
-            if left < 0:
-                break
 
 
 @kernel

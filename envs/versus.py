@@ -92,7 +92,7 @@ class VersusEnv(BoardGameEnv):
 
     def _answer(self) -> int:
         move = int(self._opponent(self._game, self._state, self.np_random))
-        if move not in legal_codes(self._game, self._state):
+        if not is_legal(self._game, self._state, move):
             raise InputError(f"opponent {self._named_opponent!r} played {move}, illegal in {self.position()!r}")
         return move
 
@@ -110,10 +110,11 @@ class VersusEnv(BoardGameEnv):
 # --- opponents --------------------------------------------------------------------------------------------------
 
 
-def legal_codes(game: Game, state: Any) -> list[int]:
-    """The codes of all legal moves, those with equal results included."""
-    codes, _ = game.buffers()
-    return [int(code) for code in codes[: game.rules.legal_moves(state, codes)]]
+def is_legal(game: Game, state: Any, move: int) -> bool:
+    """Whether `move` leads where a legal move leads: one play can have several codes."""
+    codes, rows = game.buffers()
+    n = game.rules.expand(state, codes, rows)
+    return move in codes[:n] or game.row(game.rules.play(state, move)).tolist() in rows[:n].tolist()
 
 
 def random_mover(game: Game, state: Any, np_random: np.random.Generator) -> int:

@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from envs import games
 from envs.bits import TIE, random_word
+from envs.chance import roll
 from envs.errors import InputError
 from envs.game import Game
 from envs.kernel import kernel
@@ -23,7 +24,7 @@ from learn.config import RunConfig, checked, learner_module
 from learn.hydra_app import check_command_line, one_line_errors
 from learn.learner import Learner
 from learn.networks import Network, network_of
-from learn.selfplay import dense_features, roll
+from learn.selfplay import dense_features
 from search.evaluator import Evaluator, load_evaluator, save_evaluator
 from search.named import find_evaluator
 

@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.bits import EXPLORE, ROLL, random_unit, random_word
+from envs.bits import EXPLORE, random_unit, random_word
+from envs.chance import roll
 from envs.game import Game
 from envs.kernel import kernel
 from search.leaf import CLASSES, Leaf, Weights, forget
@@ -229,22 +230,6 @@ def play_one(rules, leaf, slots, slot, assign, settings, bench):
     slots.explored[slot, t + 1] = 0
     slots.ply[slot] += 1
     return np.int64(0), False
-
-
-@kernel
-def roll(rules, state, seed, game, ply):
-    """`state` after its chance event, if one is due."""
-    k = rules.num_chance(state)
-    if k == 0:
-        return state
-    left = random_unit(seed, game, ply, ROLL)
-    for i in range(k - 1):
-        rolled, probability = rules.chance(state, i)
-        left -= probability
-        if left < 0.0:
-            return rolled
-    rolled, _ = rules.chance(state, k - 1)
-    return rolled
 
 
 @kernel

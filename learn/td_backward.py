@@ -22,12 +22,12 @@ from torch import Tensor
 from torch.func import functional_call, jacrev, vmap
 
 from envs.bits import EXPLORE, random_unit, random_word
+from envs.chance import roll
 from envs.game import Game
 from envs.kernel import kernel
 from learn.learner import Metrics, at_least, in_range, one_of
 from learn.networks import Network, check_device
 from learn.schedule import SCHEDULES, step_size
-from learn.selfplay import roll
 from search.evaluator import Evaluator
 
 

@@ -16,11 +16,12 @@ import numpy as np
 import torch
 
 from envs.bits import EXPLORE, random_unit, random_word
+from envs.chance import roll
 from envs.kernel import kernel
 from learn.learner import Metrics, at_least, in_range, one_of
 from learn.networks import Network
 from learn.schedule import SCHEDULES, step_size
-from learn.selfplay import flip, roll
+from learn.selfplay import flip
 from search.evaluator import Evaluator, make_evaluator
 from search.leaf import CLASSES, RELU, SIGMOID, TANH, activate, dense_layer
 from search.plies import make_bench, score_moves

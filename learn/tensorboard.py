@@ -11,6 +11,8 @@ text, hparams                the resolved configuration; the settings beside the
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ class Board:
     """Writes one run's event files; `games` is the step of every curve."""
 
     def __init__(self, folder: Path, game: Game, opponents: list[str], resume_at: int | None) -> None:
+        threading.excepthook = _quiet_about_files
         purge = None if resume_at is None else resume_at + 1
         self.writer = SummaryWriter(str(folder), flush_secs=10, purge_step=purge)
         self.game = game
@@ -78,7 +81,14 @@ class Board:
         self.writer.flush()
 
     def close(self) -> None:
-        self.writer.close()
+        with contextlib.suppress(OSError):  # a full disk has already been reported by the write that met it
+            self.writer.close()
+
+
+def _quiet_about_files(failure: threading.ExceptHookArgs) -> None:
+    """TensorBoard writes in a thread of its own, and its next call raises what went wrong there: no traceback from the thread as well."""
+    if not issubclass(failure.exc_type, OSError):
+        threading.__excepthook__(failure)
 
 
 def _flatten(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:

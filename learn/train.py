@@ -111,6 +111,8 @@ class Run:
             with Progress(self.config.games, self.learner.games) as self.progress:
                 self._train()
             return self._finish()
+        except OSError as error:  # from TensorBoard's writer; our own files raise InputError
+            raise InputError(f"cannot write to {self.folder}: {error.strerror or error}") from None
         finally:
             signal.signal(signal.SIGINT, before)
             self.board.close()

@@ -17,11 +17,7 @@ from envs.kernel import kernel
 from search.evaluator import Evaluator, Opinion, evaluate_rows
 from search.leaf import CLASSES, make_work
 from search.named import leaf_of
-from search.plies import make_bench, opinion_one_deeper, score_moves, survey
-
-CANDIDATES = 8
-MARGIN = 0.2
-"""outcome units: a move that is worse by more at 1 ply is not searched at 2"""
+from search.plies import CANDIDATES, MARGIN, make_bench, opinion_one_deeper, score_moves, survey
 
 
 class RankedMove(NamedTuple):

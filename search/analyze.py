@@ -31,7 +31,7 @@ from typing import Any, TextIO
 from envs import games
 from envs.errors import InputError
 from envs.game import Game
-from search.agent import CANDIDATES, Agent, RankedMove
+from search.agent import Agent, RankedMove
 from search.cli import BAD_INPUT, Parser, guarded
 from search.named import DEFAULT, find_evaluator
 
@@ -263,11 +263,9 @@ def parser() -> Parser:
     parse.add_argument(
         "--plies", type=int, choices=(1, 2), default=1, help="1: my move; 2: and the best reply to every roll"
     )
-    group = parse.add_mutually_exclusive_group()
-    group.add_argument(
-        "--candidates", type=_count, default=CANDIDATES, help="moves searched at 2 plies (default %(default)s)"
+    parse.add_argument(
+        "--candidates", type=_count, default=0, help="at 2 plies search only so many moves deeper (default: all)"
     )
-    group.add_argument("--full-width", action="store_true", help="search all moves at 2 plies")
     parse.add_argument("--top", type=_count, help=f"only so many moves (table: {TABLE_MOVES}; JSON: all)")
     parse.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parse.add_argument("--batch", metavar="FILE", help="answer JSON lines from a file, or from standard input for -")
@@ -298,8 +296,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     game = games.load(options.game)
     position = (options.position or "start").strip()
     state = None if options.batch else read_position(game, position, options.dice)
-    candidates = 0 if options.full_width else options.candidates
-    agent = Agent(game, find_evaluator(game, options.evaluator), plies=options.plies, candidates=candidates)
+    agent = Agent(game, find_evaluator(game, options.evaluator), plies=options.plies, candidates=options.candidates)
     if options.batch:
         return run_batch(agent, options.batch, options.top, sys.stdout)
     if options.json:

@@ -22,7 +22,8 @@ from search.cli import INTERRUPTED, Parser, guarded
 from search.leaf import Leaf
 from search.match import SLOTS, Match, MatchResult, elo, match
 from search.named import DEFAULT, find_evaluator, leaf_of, shipped
-from search.players import CANDIDATES, GNUBG, Player, find_player, leaf_in
+from search.players import GNUBG, Player, find_player, leaf_in
+from search.plies import CANDIDATES
 
 __all__ = ["Match", "MatchResult", "main", "match"]
 

@@ -27,7 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.bits import OPENING, ROLL, random_unit, random_word
+from envs.bits import OPENING, random_word
+from envs.chance import pick_chance
 from envs.errors import InputError
 from envs.game import Game
 from envs.kernel import kernel
@@ -304,19 +305,6 @@ def elo(result: MatchResult) -> tuple[float, float] | None:
 
 
 # --- kernels ------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def pick_chance(rules, state, seed, pair, ply):
-    """Index of the chance outcome at this ply of this pair of games; -1 where nothing is rolled."""
-    k = rules.num_chance(state)
-    left = random_unit(seed, pair, ply, ROLL) if k > 0 else 0.0
-    for i in range(k):
-        _, probability = rules.chance(state, i)
-        left -= probability
-        if left < 0.0:
-            return i
-    return k - 1
 
 
 @kernel

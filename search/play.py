@@ -21,10 +21,11 @@ import numpy as np
 from envs import games
 from envs.errors import InputError
 from envs.game import Baseline, Game
-from search.agent import CANDIDATES, Agent, RankedMove
+from search.agent import Agent, RankedMove
 from search.analyze import SIZES, named_chances, read_position, shielded
 from search.cli import Parser, guarded
 from search.named import DEFAULT, find_evaluator
+from search.plies import CANDIDATES
 
 HINTS = 5
 """moves that `hint` shows"""

@@ -26,12 +26,7 @@ from envs.kernel import kernel
 from search.evaluator import Evaluator
 from search.leaf import Leaf
 from search.named import find_evaluator, leaf_of, shipped
-from search.plies import Bench, choose_rows, make_bench
-
-CANDIDATES = 8
-"""moves that a second ply looks at"""
-MARGIN = 0.2
-"""... and only those at most this much worse than the best one, in outcome units"""
+from search.plies import CANDIDATES, MARGIN, Bench, choose_rows, make_bench
 
 RANDOM, GNUBG = "random", "gnubg"
 """players that are no evaluators"""

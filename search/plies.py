@@ -17,6 +17,11 @@ from envs.game import Game
 from envs.kernel import kernel
 from search.leaf import CLASSES, Leaf, Work, forget, make_work
 
+CANDIDATES = 8
+"""moves that a second ply looks at, unless it looks at all"""
+MARGIN = 0.2
+"""... and only those at most this much worse than the best at 1 ply, in outcome units"""
+
 
 class Bench(NamedTuple):
     """Scratch memory of one thread for searching two plies."""

@@ -97,7 +97,7 @@ def test_moves_are_written_so_that_they_can_be_read_again(batch, network):
 
 
 def test_equities_and_chances_are_the_agents(batch, network):
-    agent = Agent(BACKGAMMON, EVALUATOR, plies=2)
+    agent = Agent(BACKGAMMON, EVALUATOR, plies=2, candidates=0)
     for answer in batch(as_requests(RECORDS[:8]), "--evaluator", network, "--plies", "2"):
         state = after(answer["position"], "".join(map(str, answer["dice"])))
         for move, ranked in zip(answer["moves"], agent.rank(state), strict=True):
@@ -233,8 +233,8 @@ def test_the_start_is_meant_when_no_position_is_named(analyze, network):
     assert json.loads(analyze("backgammon", "--json", "--evaluator", network)[1])["position"] == "start"
 
 
-def test_full_width_searches_every_move_deeper(analyze, network):
-    options = ("--dice", "31", "--json", "--evaluator", network, "--plies", "2", "--full-width")
+def test_two_plies_search_every_move_deeper(analyze, network):
+    options = ("--dice", "31", "--json", "--evaluator", network, "--plies", "2")
     assert {move["plies"] for move in json.loads(analyze("backgammon", START, *options)[1])["moves"]} == {2}
 
 
@@ -310,7 +310,6 @@ def test_named_chances_are_cumulative():
         ("backgammon --dice 31 --evaluator nobody.safetensors", "there is no evaluator file"),
         ("backgammon --dice 31 --plies 3", "invalid choice: 3"),
         ("backgammon --dice 31 --candidates 0", "invalid count value: '0'"),
-        ("backgammon --dice 31 --candidates 4 --full-width", "not allowed with"),
         ("backgammon --evaluator pubeval", "only ranks"),
         ("backgammon --dice 31 --plies 2 --evaluator pubeval", "only ranks"),
         ("backgammon --batch /nowhere/x.jsonl --evaluator pubeval", "cannot read /nowhere/x.jsonl"),

@@ -119,7 +119,7 @@ def open_lines(state):
         return float(value)
     difference = 0
     for line in LINES:
-        difference += (state.opponent & line == 0) - (state.me & line == 0)
+        difference += int(state.opponent & line == 0) - int(state.me & line == 0)
     return difference / 9.0
 
 

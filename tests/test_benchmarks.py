@@ -1,0 +1,110 @@
+"""The benchmarks run, in miniature; nobody asserts how fast."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT))  # not installed with the library
+
+from benchmarks import run
+from benchmarks.measure import REPEATS, Row, Settings, Timing, rate, row
+
+TINY = Settings(seconds=0.01, games=1, positions=20, decisions=20, batch=32, starts=1, cold=False, peers=True)
+STARTS = [bench for bench in run.discover() if bench.name.startswith("startup.")]
+QUICK = [bench for bench in run.discover() if bench not in STARTS]
+
+
+def check(rows: list[Row]) -> None:
+    for line in rows:
+        assert line.name
+        assert line.unit
+        assert math.isfinite(line.value)
+        assert 0.0 < line.low <= line.value <= line.high
+    assert len({(line.name, line.unit) for line in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("bench", QUICK, ids=lambda bench: bench.name)
+def test_a_bench_yields_rows(bench):
+    if bench.name.startswith("peers."):
+        pytest.importorskip({"peers.gnubg": "gnubg_nn", "peers.open_spiel": "pyspiel"}[bench.name])
+    rows = run.collect([bench], TINY)
+    assert rows
+    check(rows)
+    assert all(line.repeats >= REPEATS for line in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bench", STARTS, ids=lambda bench: bench.name)
+def test_a_start_is_measured(bench):
+    check(run.collect([bench], TINY._replace(cold=True)))
+
+
+def test_peers_are_measured_on_demand_only():
+    peers = [bench for bench in QUICK if bench.name.startswith("peers.")]
+    assert run.collect(peers, TINY._replace(peers=False)) == []
+
+
+def test_every_area_of_the_readme_is_there():
+    text = (ROOT / "benchmarks" / "README.md").read_text()
+    assert all(f"| `{bench.name.split('.')[0]}` |" in text for bench in run.discover())
+
+
+def test_a_rate_counts_units():
+    calls = []
+    timing = rate(lambda: calls.append(1) or 3, 0.001)
+    assert len(timing.values) >= REPEATS
+    assert len(calls) >= REPEATS + 2  # one untimed round, one to see how long it takes
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "verdict"),
+    [
+        ("games/s", 5.0, "missed"),
+        ("games/s", 10.0, "must"),
+        ("games/s", 30.0, "hope"),
+        ("s", 30.0, "missed"),
+        ("s", 9.0, "hope"),
+    ],
+)
+def test_verdicts(unit, value, verdict):
+    target = (20.0, 10.0) if unit == "s" else (10.0, 20.0)
+    assert row("x", unit, Timing([value]), target).verdict == verdict
+
+
+def test_a_row_is_the_median():
+    line = row("x", "games/s", Timing([1.0, 9.0, 2.0], 0.5), scale=2.0)
+    assert (line.low, line.value, line.high, line.repeats, line.verdict) == (2.0, 4.0, 18.0, 3, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1234567.0, "1,230,000"), (456.4, "456"), (99.96, "100"), (7.891, "7.89"), (0.1234, "0.123"), (0.0, "0")],
+)
+def test_numbers_have_three_digits(value, text):
+    assert run.number(value) == text
+
+
+def test_command_line(tmp_path, capsys):
+    path = tmp_path / "bench.json"
+    assert run.main(["--only", "rules.features", "--seconds", "0.01", "--json", str(path)]) == 0
+    report = json.loads(path.read_text())
+    assert "backgammon: features expert" in capsys.readouterr().out
+    assert {line["name"] for line in report["rows"]} >= {"backgammon: features expert", "tic_tac_toe: features lines"}
+    assert report["machine"]["versions"]["numba"]
+    assert report["settings"]["seconds"] == 0.01
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(["--only", "chess"], "no benchmark 'chess'"), (["--seconds", "0"], "--seconds"), (["--games", "0"], "--games")],
+)
+def test_bad_input_is_one_line(arguments, complaint, capsys):
+    assert run.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert error.count("\n") == 1
