@@ -17,12 +17,12 @@ import numpy as np
 from benchmarks.measure import Settings
 from envs import games
 from envs.bits import TIE, random_word
+from envs.chance import roll
 from envs.game import Game
 from envs.kernel import kernel
 from learn import td_forward
 from learn.networks import Network
 from learn.selfplay import Settings as PlaySettings
-from learn.selfplay import roll
 from learn.td_forward import ForwardTD
 
 SEED = 1

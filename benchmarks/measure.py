@@ -95,8 +95,7 @@ def row(name: str, unit: str, timing: Timing, target: Target = NO_TARGET, note: 
 def rate(work: Callable[[], int], seconds: float) -> Timing:
     """Units a second of `work`, a function that returns how many units it has just done."""
     work()
-    _, once, _ = _timed(work, 1)
-    calls = max(1, math.floor(seconds / REPEATS / once))
+    calls = _calls(work, seconds / REPEATS)
     values: list[float] = []
     wall, cpu = 0.0, 0.0
     while len(values) < REPEATS or wall < seconds:
@@ -104,6 +103,16 @@ def rate(work: Callable[[], int], seconds: float) -> Timing:
         values.append(units / spent)
         wall, cpu = wall + spent, cpu + used
     return Timing(values, cpu / wall)
+
+
+def _calls(work: Callable[[], int], seconds: float) -> int:
+    """Calls of `work` that take about so long. Single calls differ (a forced move costs nothing), so a quarter of the time is tried."""
+    calls = 1
+    while True:
+        _, spent, _ = _timed(work, calls)
+        if spent > seconds / 4:
+            return max(1, math.floor(calls * seconds / spent))
+        calls *= 2
 
 
 def _timed(work: Callable[[], int], calls: int) -> tuple[int, float, float]:
