@@ -1,1 +1,2 @@
-"""Benchmarks: `python -m benchmarks.run`. A file `bench_*.py` is found by itself, and in it every function `bench_*(settings)` that yields rows."""
+"""Benchmarks: `python -m benchmarks.run`. A file `bench_*.py` is found by itself, and in it every function
+`bench_*(settings)` that yields rows."""

@@ -19,12 +19,13 @@ from search.leaf import forget, make_work
 
 WIDE = 256
 FAMILIES = 300
-"""decisions whose results are the siblings: 50,000 bytes a hundred, so that the sample stays in the processor's cache"""
+"""decisions whose results are the siblings: 18 x 48 bytes each, so that the sample stays in the processor's cache"""
 
 
 @kernel
 def evaluate_families(rules, leaf, rows, begins, work):
-    """Evaluate the results of decision after decision, as a search does: the first afresh, its siblings by differences."""
+    """Evaluate the results of decision after decision, as a search does: the first afresh, its siblings by
+    differences."""
     total = 0.0
     for d in range(len(begins) - 1):
         forget(work)

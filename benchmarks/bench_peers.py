@@ -1,8 +1,9 @@
 """Other programs at the same work, in the same run, one core each: `--peers`, with `pip install "deltaw[peers]"`.
 
-gnubg-nn gets the very decisions that this project decides. It has networks and a move filter of its own, and is called position by
-position from Python: the decisions compare whole programs, and say nothing about strength. OpenSpiel plays random games of its own; its
-actions move two checkers, a double is two turns, and different actions may have one result.
+gnubg-nn gets the very decisions that this project decides. It has networks and a move filter of its own, and is
+called position by position from Python: the decisions compare whole programs, and say nothing about strength.
+OpenSpiel plays random games of its own; its actions move two checkers, a double is two turns, and different actions
+may have one result.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from search.leaf import make_work
 from search.plies import CANDIDATES
 
 GNUBG_CACHE = 1024
-"""positions that gnubg remembers here: those of one decision, but not those of the last round of the sample. (With its own
-cache a second round is two to four times as fast as the first, and the benchmark would measure that.)"""
+"""positions that gnubg remembers here: those of one decision, but not those of the last round of the sample. (With
+its own cache a second round is two to four times as fast as the first, and the benchmark would measure that.)"""
 
 Decision = tuple[list[list[int]], int, int]
 """gnubg's board, higher die, lower die"""

@@ -49,8 +49,10 @@ def bench_expand(settings: Settings) -> Iterator[Row]:
         def work(rules=game.rules, rows=rows, buffers=buffers) -> int:
             return expand_rolls(rules, rows, *buffers)[0]
 
-        unit = "rolls/s" if game.rules.max_chance else "positions/s"
-        note = f"random games, each roll once; {results / decisions:.1f} distinct results each"
+        dice = game.rules.max_chance > 0
+        unit = "rolls/s" if dice else "positions/s"
+        sample = "random games, each roll once" if dice else "random games"
+        note = f"{sample}; {results / decisions:.1f} distinct results each"
         target = TARGETS.get(game.name, NO_TARGET)
         yield row(f"{game.name}: all results", unit, rate(work, settings.seconds), target, note)
 

@@ -1,7 +1,7 @@
 """Self-play and learning, forward view, on one core, with the network of `material.trained`.
 
-Measured is positions a second; games a second are that over the length of the network's games, which is counted over thousands: so a
-measurement of seconds does not depend on which games happen to end in it.
+Measured is positions a second; games a second are that over the length of the network's games, which is counted
+over a thousand of them: so a measurement of seconds does not depend on which games happen to end in it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What is measured on: positions of random games, networks, and play of a network that has learned a little.
 
-An untrained network moves its checkers back and forth, and its games are many times as long: speeds in games would mean nothing. So one
-learns for some thousand games first (seconds; kept for this process only), and all measurements of play share it.
+An untrained network moves its checkers back and forth, and its games are many times as long: speeds in games would
+mean nothing. So one learns for some thousand games first (seconds; kept for this process only), and all
+measurements of play share it.
 
 Letters: n positions, W integers a state.
 """
@@ -101,7 +102,8 @@ def decisions_of(game: Game, rows: np.ndarray) -> np.ndarray:
 
 
 def in_turn(rows: Any, chunk: int, do: Callable[[Any], object]) -> Callable[[], int]:
-    """Work for `rate`: `do` the next `chunk` rows (an array or a list), from the start again after the last; a unit is a row."""
+    """Work for `rate`: `do` the next `chunk` rows (an array or a list), from the start again after the last; a unit
+    is a row."""
     at = 0
 
     def work() -> int:
@@ -137,13 +139,14 @@ class Trained(NamedTuple):
 
 @functools.cache
 def trained(features: str, settings: Settings) -> Trained:
-    """Forward-view TD with one thread: `settings.games` games with HIDDEN units, then a sample of its play."""
+    """Forward-view TD with one thread: `settings.games` games with HIDDEN units, then a sample of its play
+    from a quarter as many games or more."""
     options = td_forward.Options(step_size=STEP_SIZE)
     learner = ForwardTD(network(features), options, seed=SEED, budget=BUDGET)
     while learner.games < settings.games:
         learner.step()
     played, ended, known, found = 0, 0, 0, []
-    while known < settings.decisions:
+    while known < settings.decisions or 4 * ended < settings.games:
         batch = learner.play.play(play_settings(learner))
         found.append(batch.rows)
         known += len(batch.rows)

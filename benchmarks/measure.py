@@ -1,7 +1,8 @@
 """What a measurement is: a row of the table, and the clock behind it.
 
-A rate is the median of at least five repeats, each a fixed amount of work, after one untimed round (which compiles). Wall time is what
-counts; CPU time is kept beside it, because on a busy machine the two differ and every rate is then too low.
+A rate is the median of at least five repeats, each a fixed amount of work, after one untimed round (which
+compiles). Wall time is what counts; CPU time is kept beside it, because on a busy machine the two differ and every
+rate is then too low.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def rate(work: Callable[[], int], seconds: float) -> Timing:
 
 
 def _calls(work: Callable[[], int], seconds: float) -> int:
-    """Calls of `work` that take about so long. Single calls differ (a forced move costs nothing), so a quarter of the time is tried."""
+    """Calls of `work` that take about so long. Single calls differ (a forced move costs nothing), so a quarter of
+    the time is tried."""
     calls = 1
     while True:
         _, spent, _ = _timed(work, calls)

@@ -32,7 +32,9 @@ class Board:
 
     def __init__(self, folder: Path, game: Game, opponents: list[str], resume_at: int | None) -> None:
         threading.excepthook = _quiet_about_files
-        purge = None if resume_at is None else resume_at + 1
+        purge = (
+            0 if resume_at is None else resume_at + 1
+        )  # also what a run left that was killed before its first checkpoint
         self.writer = SummaryWriter(str(folder), flush_secs=10, purge_step=purge)
         self.game = game
         charts = {

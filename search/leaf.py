@@ -117,21 +117,30 @@ def evaluate_network(rules, weights, state, work):
     new = work.slot[0]
     n = rules.features(state, weights.spec, work.active[new], work.value[new])
     first_layer(weights.first, n, work)
-    outputs = weights.sizes[0]
-    if len(weights.sizes) == 1:
-        work.hidden[0, :outputs] = work.sums
-        return apply_head(weights, work.hidden[0], work)
-    activate(weights.activation, work.sums, work.hidden[0], outputs)
-    layer, offset = 0, np.int64(0)
-    for k in range(1, len(weights.sizes)):
-        inputs, outputs = outputs, weights.sizes[k]
+    layers = len(weights.sizes)
+    if layers == 1:
+        return apply_head(weights, work.sums, work)
+    activate(weights.activation, work.sums, work.hidden[0], weights.sizes[0])
+    row, offset = middle_layers(weights, work) if layers > 2 else (0, np.int64(0))
+    inputs, outputs = weights.sizes[layers - 2], weights.sizes[layers - 1]
+    matrix = weights.dense[offset:].reshape(outputs, inputs + 1)
+    dense_layer(matrix, work.hidden[row], work.hidden[1 - row])
+    return apply_head(weights, work.hidden[1 - row], work)
+
+
+@kernel
+def middle_layers(weights, work):
+    """Layers between the first and the last; returns the row of work.hidden that holds their outputs, and where the last layer's weights
+    begin."""
+    row, offset = 0, np.int64(0)
+    for k in range(1, len(weights.sizes) - 1):
+        inputs, outputs = weights.sizes[k - 1], weights.sizes[k]
         size = outputs * (inputs + 1)
         matrix = weights.dense[offset : offset + size].reshape(outputs, inputs + 1)
-        dense_layer(matrix, work.hidden[layer], work.hidden[1 - layer])
-        layer, offset = 1 - layer, offset + size
-        if k + 1 < len(weights.sizes):
-            activate(weights.activation, work.hidden[layer], work.hidden[layer], outputs)
-    return apply_head(weights, work.hidden[layer], work)
+        dense_layer(matrix, work.hidden[row], work.hidden[1 - row])
+        row, offset = 1 - row, offset + size
+        activate(weights.activation, work.hidden[row], work.hidden[row], outputs)
+    return row, offset
 
 
 @kernel
@@ -166,24 +175,25 @@ def changes(n, work):
     """Features whose value differs from the last position's go to row 2 of the lists; returns how many. Written without branches: which features
     change is not predictable."""
     new, old, now = work.slot[0], 1 - work.slot[0], work.slot[3]
-    index, value, current, seen = work.active, work.value, work.current, work.seen
-    changed = np.int64(0)
+    active, value, current, seen = work.active, work.value, work.current, work.seen
+    changed = np.uint64(0)  # unsigned indices spare Numba's test for negative ones
+    one = np.uint64(1)
     for i in range(n):
-        feature, amount = index[new, i], value[new, i]
+        feature, amount = np.uint64(active[new, i]), value[new, i]
         delta = amount - current[feature]
-        index[2, changed] = feature
+        active[2, changed] = feature
         value[2, changed] = delta
-        changed += delta != 0.0
+        changed += one if delta != 0.0 else np.uint64(0)
         current[feature] = amount
         seen[feature] = now
     for j in range(work.slot[1]):
-        feature = index[old, j]
+        feature = np.uint64(active[old, j])
         gone = seen[feature] != now
-        index[2, changed] = feature
+        active[2, changed] = feature
         value[2, changed] = -current[feature]
-        changed += gone
-        current[feature] = 0.0 if gone else current[feature]
-    return changed
+        changed += one if gone else np.uint64(0)
+        current[feature] = np.float32(0.0) if gone else current[feature]
+    return np.int64(changed)
 
 
 @kernel(fastmath=SUMS)

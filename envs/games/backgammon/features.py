@@ -140,17 +140,30 @@ def hitting_rolls(sources, blots, blocked):
     return rolls
 
 
+def _escape_table() -> np.ndarray:
+    """int8 [4096]: of 36 rolls, those with which a checker can move by both dice, by which of the twelve points ahead of it
+    are blocked; bit 12 - d stands for the point at distance d."""
+    pattern = np.arange(4096)
+
+    def free(distance: int) -> np.ndarray:
+        return pattern >> (12 - distance) & 1 == 0
+
+    rolls = np.zeros(4096, np.int8)
+    for a in range(1, 7):
+        rolls += free(a) & free(2 * a)
+        for b in range(a + 1, 7):
+            rolls += 2 * ((free(a) | free(b)) & free(a + b))
+    return rolls
+
+
+ESCAPES = _escape_table()
+
+
 @kernel
 def escaping_rolls(rearmost, blocked):
-    """Of 36 rolls, those with which the checker on bit `rearmost` can move by both dice."""
-    rolls = np.int64(0)
-    here, free = np.int64(1) << rearmost, ~blocked
-    for a in range(1, 7):
-        after_a = here >> a & free
-        rolls += after_a >> a & free != 0
-        for b in range(a + 1, 7):
-            rolls += 2 * ((after_a >> b | (here >> b & free) >> a) & free != 0)
-    return rolls
+    """Of 36 rolls, those with which the checker on bit `rearmost` can move by both dice; bearing off does not count."""
+    ahead = (blocked << 12 | 0xFFF) >> rearmost & 0xFFF
+    return np.int64(ESCAPES[ahead])
 
 
 @kernel
