@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import time
 
 import pytest
 from conftest import ROOT
-
-sys.path.insert(0, str(ROOT))  # not installed with the library
 
 from benchmarks import run
 from benchmarks.measure import REPEATS, Row, Settings, Timing, rate, row
