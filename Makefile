@@ -6,45 +6,46 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
 ARGS ?=
 
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PIP := PIP_CONSTRAINT="$(CURDIR)/constraints.txt" PIP_DISABLE_PIP_VERSION_CHECK=1 $(RUN) -m pip install --quiet
 
 .DEFAULT_GOAL := help
 .PHONY: setup train test test-all lint types bench play board wheel clean help
 
-setup: .venv/.dev ## make .venv with everything, the tools of development included
+setup: $(VENV)/.dev ## make .venv with everything, the tools of development included
 
-train: .venv/.core ## the main job; ARGS="minutes=2 seed=1" overrides settings
+train: $(VENV)/.core ## the main job; ARGS="minutes=2 seed=1" overrides settings
 	$(RUN) -m learn.train $(ARGS)
 
-test: .venv/.dev ## the tests, without the slow ones; ARGS="-k backgammon"
+test: $(VENV)/.dev ## the tests, without the slow ones; ARGS="-k backgammon"
 	$(RUN) -m pytest $(ARGS)
 
-test-all: .venv/.dev ## all tests
+test-all: $(VENV)/.dev ## all tests
 	$(RUN) -m pytest -m '' $(ARGS)
 
-lint: .venv/.dev ## formatting and lint, changing nothing
+lint: $(VENV)/.dev ## formatting and lint, changing nothing
 	$(RUN) -m ruff format --check
 	$(RUN) -m ruff check
 
-types: .venv/.dev ## static types
+types: $(VENV)/.dev ## static types
 	$(RUN) -m mypy
 
-bench: .venv/.core ## speed and strength on this machine
+bench: $(VENV)/.core ## speed and strength on this machine
 	$(RUN) -m benchmarks.run $(ARGS)
 
-play: .venv/.core ## play backgammon against the shipped evaluator
+play: $(VENV)/.core ## play backgammon against the shipped evaluator
 	$(RUN) -m search.play $(or $(ARGS),backgammon)
 
-board: .venv/.core ## TensorBoard on the runs in outputs/
+board: $(VENV)/.core ## TensorBoard on the runs in outputs/
 	$(BIN)/tensorboard --logdir outputs
 
-wheel: .venv/.dev ## dist/*.whl
+wheel: $(VENV)/.dev ## dist/*.whl
 	$(RUN) -m build --wheel
 
 clean: ## delete .venv and what was built; outputs/ stays
-	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "make %-9s %s\n", $$1, $$2 }'
@@ -54,11 +55,11 @@ help: ## this list
 RANGE := import sys; v = sys.version_info[:2]; \
 	sys.exit(0 if (3, 11) <= v <= (3, 13) else "error: Python 3.11 to 3.13 is needed; this one is %d.%d" % v)
 
-.venv/.core: pyproject.toml constraints.txt
+$(VENV)/.torch: constraints.txt
 	@test -n "$(PYTHON)" || \
 		{ echo "error: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=/path/to/python3.12" >&2; exit 2; }
-	@test -x $(RUN) || { $(PYTHON) -c '$(RANGE)' && echo "making .venv with $(PYTHON) ..." && \
-		{ $(PYTHON) -m venv .venv || { rm -rf .venv; exit 2; }; }; }
+	@test -x $(RUN) || { $(PYTHON) -c '$(RANGE)' && echo "making $(VENV) with $(PYTHON) ..." && \
+		{ $(PYTHON) -m venv "$(VENV)" || { rm -rf "$(VENV)"; exit 2; }; }; }
 	@$(RUN) -c '$(RANGE)'
 	@$(RUN) -m pip freeze | grep -E '^torch==$(TORCH)(\+|$$)' > /dev/null || { \
 		echo "installing torch $(TORCH), the CPU build (200 MB) from $(TORCH_INDEX) ..."; \
@@ -66,11 +67,14 @@ RANGE := import sys; v = sys.version_info[:2]; \
 		echo "No CPU build found there: taking PyPI's build, which on Linux brings 2-3 GB of CUDA. To avoid that, stop now" \
 			"and run: make TORCH_INDEX=<an index with torch $(TORCH)+cpu>"; \
 		$(PIP) 'torch==$(TORCH)'; }
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.torch pyproject.toml
 	@echo "installing deltaw ..."
 	@$(PIP) -e .
 	@touch $@
 
-.venv/.dev: .venv/.core
+$(VENV)/.dev: $(VENV)/.core
 	@echo "installing the tools of development ..."
 	@$(PIP) -e '.[dev]'
 	@touch $@
