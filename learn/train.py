@@ -66,7 +66,7 @@ class Run:
         self.settings: dict[str, Any] = dataclasses.asdict(config)
         self.settings["learner"] = {"name": config.learner[0], **dataclasses.asdict(config.learner[1])}
         self.threads = config.threads or len(os.sched_getaffinity(0))
-        # Updates of these small networks gain nothing from more threads, and lose much where a core is busy.
+        # An update is a sixth of the time: a second thread makes it 1.5 times as fast on a free core, 14 times as slow on a busy one.
         torch.set_num_threads(1)
         self.game: Game = games.load(config.game.name)
         self.opponents = named_opponents(self.game, config.game.opponents)
