@@ -63,7 +63,7 @@ class RunConfig:
     """stop earlier than the budget, if it takes longer than this"""
     seed: int = 1
     threads: int = 0
-    """of self-play, measurement and torch; 0: one for every core"""
+    """of self-play and measurement (updates run in one); 0: one for every core"""
     start_from: str | None = None
     """an evaluator file, or the name of a shipped one, whose weights to start from; it brings its own features and shape"""
     measure: MeasureConfig = field(default_factory=MeasureConfig)

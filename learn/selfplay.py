@@ -8,7 +8,7 @@ Letters: B slots (games in progress), W integers a state, K outputs of the evalu
 Slot i plays the games i, i + B, i + 2B, ...; every random number is keyed by (seed, game, ply, purpose). So the games do not depend on
 how the slots are shared among threads, on exploration elsewhere, or on when a run was interrupted.
 
-The lambda-return of position t, from its mover's side ([1] section 12.1; LEARNING.md's forward view):
+The lambda-return of position t, from its mover's side ([1] section 12.1, the forward view):
 
     G_t = (1 - lambda) v_{t+1} + lambda G_{t+1},   G_{T-1} = z  (the result),   v and G flipped wherever the seat changes
 

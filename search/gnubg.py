@@ -17,14 +17,14 @@ import numpy as np
 from envs.errors import InputError
 from envs.games.backgammon.rules import BAR, DICE_HIGH, DICE_LOW, count, put
 from envs.kernel import kernel
-from search.players import GNUBG, ply_label
+from search.plies import ply_label
 
 
 class GnubgPlayer:
     """gnubg's choice of move for cubeless money play."""
 
     def __init__(self, plies: int = 1) -> None:
-        self.name = f"{GNUBG}{ply_label(plies)}"
+        self.name = f"gnubg{ply_label(plies)}"
         self._engine = _load()
         self._depth = plies - 1
 

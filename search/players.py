@@ -26,7 +26,7 @@ from envs.kernel import kernel
 from search.evaluator import Evaluator
 from search.leaf import Leaf
 from search.named import find_evaluator, leaf_of, shipped
-from search.plies import CANDIDATES, MARGIN, Bench, choose_rows, make_bench
+from search.plies import CANDIDATES, MARGIN, Bench, choose_rows, make_bench, ply_label
 
 RANDOM, GNUBG = "random", "gnubg"
 """players that are no evaluators"""
@@ -204,11 +204,6 @@ def player_of(
         return RankPlayer(game, evaluator, threads)
     label = Path(name).stem if name.endswith(".safetensors") else name
     return EvaluatorPlayer(game, leaf_of(evaluator), f"{label}{ply_label(plies)}", plies, candidates, threads=threads)
-
-
-def ply_label(plies: int) -> str:
-    """What a player's name says about its search: nothing at 1 ply."""
-    return "" if plies == 1 else f" {plies}-ply"
 
 
 def leaf_in(player: Player) -> Leaf | None:

@@ -23,6 +23,11 @@ MARGIN = 0.2
 """... and only those at most this much worse than the best at 1 ply, in outcome units"""
 
 
+def ply_label(plies: int) -> str:
+    """What a player's name says about its search: nothing at 1 ply."""
+    return "" if plies == 1 else f" {plies}-ply"
+
+
 class Bench(NamedTuple):
     """Scratch memory of one thread for searching two plies."""
 
