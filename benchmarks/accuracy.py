@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from envs import games
+from envs.cli import Parser, guarded
 from search.agent import Agent
-from search.cli import Parser, guarded
 from search.named import DEFAULT, find_evaluator
 
 DATA = Path(__file__).parent.parent / "tests" / "data"

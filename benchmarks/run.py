@@ -25,8 +25,8 @@ import torch
 
 import benchmarks
 from benchmarks.measure import QUIET, Row, Settings
+from envs.cli import Parser, guarded
 from envs.errors import InputError
-from search.cli import Parser, guarded
 from search.evaluator import write_whole
 
 PREFIX = "bench_"

@@ -1,7 +1,7 @@
 """Games, and their fronts for Gymnasium. Importing this package registers two environments for every game:
 
-    deltaw/Backgammon-v0          both sides played by the agent (`envs/front.py`); `gym.make_vec` takes `envs/vector.py`
-    deltaw/BackgammonVersus-v0    against an opponent (`envs/versus.py`)
+    deltaw/Backgammon-v0          all sides played by the agent (`envs/front.py`); `gym.make_vec` takes `envs/vector.py`
+    deltaw/BackgammonVersus-v0    against opponents (`envs/versus.py`)
 
 and so for every name in `envs.games.names()`, without importing any game: `gym.make("envs:deltaw/TicTacToe-v0")`.
 """

@@ -6,6 +6,8 @@ uint64 crosses the border to Python (where it would come back as a signed int).
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 from numba import types
 from numba.core import cgutils
@@ -60,6 +62,24 @@ if JIT:
 
         return types.int64(types.int64), codegen
 
+    @intrinsic
+    def bits_of_float(typingctx, number):
+        """The 64 bits of a float64 as an int64."""
+
+        def codegen(context, builder, signature, args):
+            return builder.bitcast(args[0], context.get_value_type(types.int64))
+
+        return types.int64(types.float64), codegen
+
+    @intrinsic
+    def float_of_bits(typingctx, word):
+        """The float64 of these 64 bits."""
+
+        def codegen(context, builder, signature, args):
+            return builder.bitcast(args[0], context.get_value_type(types.float64))
+
+        return types.float64(types.int64), codegen
+
     @kernel
     def mix(word):
         """splitmix64's finaliser: 64 bits in, 64 well-mixed bits out (uint64)."""
@@ -79,7 +99,7 @@ if JIT:
 else:  # NUMBA_DISABLE_JIT=1
 
     def popcount(mask):
-        return int(mask).bit_count()
+        return (int(mask) & _WORD).bit_count()
 
     def lowest(mask):
         return (int(mask) & -int(mask)).bit_length() - 1
@@ -90,6 +110,12 @@ else:  # NUMBA_DISABLE_JIT=1
     def reverse(mask):
         word = int(f"{int(mask) & _WORD:064b}"[::-1], 2)
         return word - (1 << 64) if word >> 63 else word
+
+    def bits_of_float(number):
+        return struct.unpack("<q", struct.pack("<d", number))[0]
+
+    def float_of_bits(word):
+        return struct.unpack("<d", struct.pack("<q", int(word)))[0]
 
     def mix(word):
         word = (int(word) + _GOLDEN) & _WORD

@@ -1,7 +1,7 @@
-"""Every game as a Gymnasium environment, both sides played by the agent.
+"""Every game as a Gymnasium environment, all sides played by the agent.
 
 One class serves all games, because a game's `Rules` say how actions spell a move (`action_mask`, `spell`) and what an agent
-sees (`observe`). `envs/versus.py` puts an opponent on the other seat, `envs/vector.py` steps many games in one compiled call.
+sees (`observe`). `envs/versus.py` puts opponents on the other seats, `envs/vector.py` steps many games in one compiled call.
 
     gym.make("envs:deltaw/Backgammon-v0")        importing `envs` has registered one id for every game
 
@@ -45,11 +45,12 @@ class BoardGameEnv(gym.Env):
         game: a game's name, or a `Game`.
         render_mode: None, `ansi` (text) or `rgb_array` (uint8 [H, W, 3]). `gym.make(..., render_mode="human")` shows the
             latter in a window, through Gymnasium's own wrapper, if pygame is installed.
-        illegal: what an illegal action does. `end`: the game is over and lost by one point for the seat that acted (reward -1
-            if that was seat 0, +1 if it was seat 1), and `info["illegal_action"]` names the action. `raise`: InputError.
+        illegal: what an illegal action does. `end`: the game is over and the seat that acted loses one point, shared by the others
+            (reward -1 if that was seat 0, else +1, or 1/2 with three players), and `info["illegal_action"]` names the action. `raise`:
+            InputError.
 
     Observations are float32 [observation_size] in 0..255, actions 0..num_actions - 1. The reward is 0 until the game ends and then
-    the outcome for seat 0. A game of `max_plies` moves is broken off: `truncated`, reward 0.
+    the payoff of seat 0. A game of `max_plies` moves is broken off: `truncated`, reward 0.
     `info`: `mover` (the seat to move, int) and `action_mask`.
 
     Raises InputError for an unknown game, render mode, illegal-action policy or reset option.
@@ -59,8 +60,6 @@ class BoardGameEnv(gym.Env):
 
     def __init__(self, game: str | Game, *, render_mode: str | None = None, illegal: str = "end"):
         self._game = games.load(game) if isinstance(game, str) else game
-        if self._game.rules.num_players != 2:
-            raise InputError(f"{self._game.name} is for {self._game.rules.num_players} players; this front needs two")
         check_choice("illegal", illegal, ILLEGAL)
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         self.render_mode = render_mode
@@ -107,11 +106,10 @@ class BoardGameEnv(gym.Env):
         """Act for the seat to move. Raises InputError for an illegal action if `illegal="raise"`, ResetNeeded after the end."""
         actor = self.mover
         if not self._is_legal(action):
-            return self._end_illegally(action, -1.0 if actor == 0 else 1.0)
+            return self._end_illegally(action, forfeit(self._game.rules.num_players, actor == 0))
         self._act(operator.index(action))
-        over, value = self._outcome()
-        reward = float(value if self.mover == 0 else -value)
-        return self._observation(), reward, over, self._truncated(over), self._info()
+        over = self._is_over()
+        return self._observation(), self._reward(0), over, self._truncated(over), self._info()
 
     def render(self) -> Any:
         """The board as text (`ansi`) or as uint8 [H, W, 3] (`rgb_array`); None without a render mode."""
@@ -176,10 +174,17 @@ class BoardGameEnv(gym.Env):
                     break
             self._state = state
 
-    def _outcome(self) -> tuple[bool, int]:
-        over, value = self._game.rules.outcome(self._state)
-        self._over = bool(over)
-        return self._over, int(value)
+    def _is_over(self) -> bool:
+        self._over = bool(self._game.rules.outcome(self._state)[0])
+        return self._over
+
+    def _reward(self, seat: int) -> float:
+        """What the game is worth to a seat: 0 until it has ended."""
+        if not self._game.rules.outcome(self._state)[0]:
+            return 0.0
+        payoffs = np.empty(self._game.rules.num_players)
+        self._game.rules.payoffs(self._state, payoffs)
+        return float(payoffs[(seat - self.mover) % len(payoffs)])
 
     def _truncated(self, over: bool) -> bool:
         truncated = not over and 0 < self._game.rules.max_plies <= self._plies
@@ -237,6 +242,11 @@ def single_spaces(game: Game) -> tuple[spaces.Box, spaces.Discrete]:
     """The observation and action space of one game."""
     observation = spaces.Box(0.0, OBSERVATION_MAX, (game.rules.observation_size,), np.float32)
     return observation, spaces.Discrete(game.rules.num_actions)
+
+
+def forfeit(num_players: int, own: bool) -> float:
+    """Reward when a game ends with an illegal action: whoever acts so loses a point, shared by the others."""
+    return -1.0 if own else 1.0 / (num_players - 1)
 
 
 def first_state(game: Game, options: dict[str, Any], allowed: tuple[str, ...]) -> Any:

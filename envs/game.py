@@ -13,17 +13,21 @@ chance node (the dice) and the decision behind it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numba import typeof, types
-from numba.extending import typeof_impl
+from numba.core.dispatcher import Dispatcher
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from envs.errors import InputError
-from envs.kernel import JIT, kernel
+from envs.kernel import JIT, identity, kernel
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -68,6 +72,9 @@ class Rules(NamedTuple):
     searches read as "not allowed" """
     score: Any
     """score(state) -> int64: what exact solvers report at the end of a game (discs, distance to win); default: outcome"""
+    payoffs: Any
+    """payoffs(state, out float64 [num_players]): what a finished game is worth to everyone: out[i] for the player i turns
+    after the mover; default, for two players: outcome and its opposite"""
     action_mask: Any
     """action_mask(state, word, out int8 [num_actions]): which actions may spell the next letter of a move, given the
     `word` of actions so far (0: none); default: actions are move codes"""
@@ -92,16 +99,51 @@ class Rules(NamedTuple):
     """every value `outcome` can have, ascending and symmetric about 0: -1 0 1, or -3 -2 -1 1 2 3"""
 
 
-_rules_types: dict[int, tuple[Rules, types.Type]] = {}
+class RulesType(types.Opaque):
+    """How Numba sees the rules of one game: a type without any data at run time.
+
+    Its attributes are constants, so passing the rules on through a recursive search costs nothing, every call is resolved at compile time and
+    sizes such as `max_moves` are literals. (As a plain tuple they were some 35 words on the machine's stack at every node.)
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        members = (identity(x) if isinstance(x, Dispatcher) else repr(x) for x in rules)
+        super().__init__(f"Rules({hashlib.sha256('|'.join(members).encode()).hexdigest()[:32]})")
+
+
+register_model(RulesType)(models.OpaqueModel)
+
+
+@infer_getattr
+class _RulesAttributes(AttributeTemplate):
+    key = RulesType
+
+    def generic_resolve(self, kind: RulesType, attribute: str) -> types.Type | None:
+        return typeof(getattr(kind.rules, attribute)) if attribute in Rules._fields else None
+
+
+@lower_getattr_generic(RulesType)
+def _rules_constant(context: Any, builder: Any, kind: RulesType, value: Any, attribute: str) -> Any:
+    member = getattr(kind.rules, attribute)
+    return context.get_constant_generic(builder, typeof(member), member)
+
+
+@unbox(RulesType)
+def _unbox_rules(kind: RulesType, thing: Any, unboxer: Any) -> NativeValue:
+    return NativeValue(unboxer.context.get_dummy_value())
+
+
+_rules_types: dict[int, RulesType] = {}
 
 
 @typeof_impl.register(Rules)
-def _type_of_rules(value: Rules, context: Any) -> types.Type:
-    """Numba types a tuple anew at every call: 100 us for one so long. The rules of a game never change, so once is enough."""
+def _type_of_rules(value: Rules, context: Any) -> RulesType:
+    """The rules of a game never change, so one look is enough; the type keeps them alive, so no other has their id."""
     known = _rules_types.get(id(value))
-    if known is None or known[0] is not value:
-        known = _rules_types[id(value)] = (value, types.NamedTuple([typeof(field) for field in value], Rules))
-    return known[1]
+    if known is None:
+        known = _rules_types[id(value)] = RulesType(value)
+    return known
 
 
 class FeatureSet(NamedTuple):
@@ -119,9 +161,10 @@ class Baseline(NamedTuple):
     """A handmade, compiled player that lives with its game."""
 
     name: str
-    kind: Literal["value", "rank"]
+    kind: Literal["value", "rank", "payoffs"]
     """"value": function(state) -> float in outcome units for the mover.
-    "rank": function(parent, move, child) -> float that only orders the moves of one parent, highest first."""
+    "rank": function(parent, move, child) -> float that only orders the moves of one parent, highest first.
+    "payoffs": function(state, out float64 [num_players]) for games of more than two, ordered like `Rules.payoffs`."""
     function: Any
     about: str
 
@@ -153,6 +196,9 @@ class Game:
     """(state, text) -> chance outcome; default: by `chance_text`"""
     probes: tuple[tuple[str, str], ...] = ()
     """(label, position) worth watching while an evaluator learns"""
+    symmetries: np.ndarray | None = None
+    """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place i.
+    The first is the identity; default: no other"""
 
     def features(self, name: str | None = None) -> FeatureSet:
         """The feature set called `name` (default: the game's default)."""
@@ -222,6 +268,7 @@ def make_rules(
     noisy: Any = None,
     null: Any = None,
     score: Any = None,
+    payoffs: Any = None,
     num_actions: int = 0,
     action_mask: Any = None,
     spell: Any = None,
@@ -230,6 +277,8 @@ def make_rules(
 ) -> Rules:
     """A game's `Rules`: its own kernels, and defaults for the optional ones."""
     width = len(state._fields)  # type: ignore[attr-defined]
+    if num_players > 2 and payoffs is None:
+        raise ValueError(f"a game of {num_players} players needs `payoffs`")
     load, store = _row_kernels(state, width)
     return Rules(
         initial=initial,
@@ -245,9 +294,10 @@ def make_rules(
         store=store,
         cells=cells,
         key=key or _mixed_key(store, width),
-        noisy=noisy or _never_noisy,
+        noisy=noisy or unmarked,
         null=null or _no_null,
         score=score or _score_by_outcome(outcome),
+        payoffs=payoffs or _payoffs_by_outcome(outcome),
         action_mask=action_mask or _mask_by_moves(legal_moves, max_moves),
         spell=spell or _spell_whole_move,
         observe=observe or _observe_cells(cells, num_cells),
@@ -297,7 +347,7 @@ def _certain(state, i):
 
 
 @kernel
-def _never_noisy(state, move):
+def unmarked(state, move):
     return False
 
 
@@ -343,6 +393,15 @@ def _score_by_outcome(outcome):
         return outcome(state)[1]
 
     return score
+
+
+def _payoffs_by_outcome(outcome):
+    @kernel
+    def payoffs(state, out):
+        out[0] = outcome(state)[1]
+        out[1] = -out[0]
+
+    return payoffs
 
 
 def _mask_by_moves(legal_moves, max_moves):

@@ -35,13 +35,13 @@ RUNNING, ENDED, BROKEN_OFF, FORFEITED = range(4)
 
 @kernel
 def roll(rules, row, seed, book):
-    """Draw chance outcomes until somebody can decide or the game is over; returns the outcome. `row` [W], `book` [5]."""
+    """Draw chance outcomes until somebody can decide or the game is over; returns whether it is. `row` [W], `book` [5]."""
     while True:
         state = rules.load(row)
-        over, value = rules.outcome(state)
+        over, _ = rules.outcome(state)
         k = 0 if over else rules.num_chance(state)
         if k == 0:
-            return over, value
+            return over
         child, _ = rules.chance(state, pick_chance(rules, state, seed, book[GAME], book[DRAWS]))
         rules.store(child, row)
         book[DRAWS] += 1
@@ -73,7 +73,7 @@ def show(rules, row, word, observation, mask):
 
 @kernel
 def act(rules, row, seed, book, action, max_steps):
-    """One legal action: (what it did, the outcome for seat 0)."""
+    """One legal action: (what it did, seat 0's payoff)."""
     state = rules.load(row)
     word, complete = rules.spell(state, book[WORD], action)
     book[WORD] = word
@@ -82,12 +82,18 @@ def act(rules, row, seed, book, action, max_steps):
         rules.store(rules.play(state, word), row)
         book[WORD] = 0
         book[PLIES] += 1
-    over, value = roll(rules, row, seed, book) if complete else (False, np.int64(0))
-    if over:
-        return ENDED, value if rules.seat(rules.load(row)) == 0 else -value
+    if complete and roll(rules, row, seed, book):
+        return ENDED, payoff_of_seat_0(rules, rules.load(row))
     if 0 < rules.max_plies <= book[PLIES] or 0 < max_steps <= book[STEPS]:
-        return BROKEN_OFF, np.int64(0)
-    return RUNNING, np.int64(0)
+        return BROKEN_OFF, 0.0
+    return RUNNING, 0.0
+
+
+@kernel
+def payoff_of_seat_0(rules, state):
+    payoffs = np.empty(rules.num_players)
+    rules.payoffs(state, payoffs)
+    return payoffs[-rules.seat(state) % rules.num_players]
 
 
 @kernel
@@ -107,11 +113,11 @@ def step_all(
     for i in range(len(rows)):
         row, book = rows[i], books[i]
         if legal[i]:
-            event, value = act(rules, row, seeds[i], book, actions[i], max_steps)
+            event, reward = act(rules, row, seeds[i], book, actions[i], max_steps)
         else:
             event = FORFEITED
-            value = np.int64(-1) if rules.seat(rules.load(row)) == 0 else np.int64(1)
-        rewards[i] = value
+            reward = -1.0 if rules.seat(rules.load(row)) == 0 else 1.0 / (rules.num_players - 1)
+        rewards[i] = reward
         events[i] = event
         if event != RUNNING:
             final_movers[i] = show(rules, row, book[WORD], finals[i], final_masks[i])
@@ -122,7 +128,7 @@ def step_all(
 
 
 class BoardGameVectorEnv(VectorEnv):
-    """N games in lock-step, both sides of each played by the agent.
+    """N games in lock-step, all sides of each played by the agent.
 
     Args:
         game: a game's name, or a `Game`.

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from envs.cli import Parser, guarded
 from envs.errors import InputError
 from learn.strength import INTERVAL
-from search.cli import Parser, guarded
 
 
 @guarded

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from envs import games
+from envs.cli import INTERRUPTED, Parser, guarded
 from envs.errors import InputError
 from envs.game import Game
-from search.cli import INTERRUPTED, Parser, guarded
 from search.leaf import Leaf
 from search.match import SLOTS, Match, MatchResult, elo, match
 from search.named import DEFAULT, find_evaluator, leaf_of, shipped

@@ -55,6 +55,14 @@ def finish(env, rng, info, most=5000):
     raise AssertionError(f"no end after {most} actions")
 
 
+def payoff(game, state, seat):
+    """What a state is worth to a seat: 0 while the game is on."""
+    out = np.zeros(game.rules.num_players)
+    if game.rules.outcome(state)[0]:
+        game.rules.payoffs(state, out)
+    return out[(seat - game.rules.seat(state)) % len(out)]
+
+
 def same(a, b):
     return data_equivalence(a, b, exact=True)
 
@@ -97,7 +105,9 @@ def test_play_to_the_end(name):
         _, reward, terminated, truncated, info = steps[-1]
         over, value = rules.outcome(env.state)
         assert (terminated, truncated) == (over, not over)
-        assert reward == (value if rules.seat(env.state) == 0 else -value)
+        assert reward == payoff(env.game, env.state, 0)
+        if rules.num_players == 2:
+            assert reward == (value if rules.seat(env.state) == 0 else -value)
         assert not info["action_mask"].any()
         with pytest.raises(ResetNeeded):
             env.step(0)
@@ -293,6 +303,8 @@ def test_a_copy_goes_on_identically_and_alone(name, twin_of, front):
     env, rng = front(name), np.random.default_rng(3)
     _, info = env.reset(seed=3)
     info = env.step(choose(info["action_mask"], rng))[-1]
+    if not info["action_mask"].any():  # a game of one turn each is copied at its beginning
+        _, info = env.reset(seed=3)
     twin = twin_of(env)
     before = env.state
     ahead = finish(twin, np.random.default_rng(4), info)
@@ -319,21 +331,20 @@ def test_it_is_always_the_agents_turn(name, opponent):
     if opponent == "baseline":
         opponent = next(iter(games.load(name).baselines), "random")
     rng = np.random.default_rng(6)
-    for seat in (0, 1):
+    for seat in range(games.load(name).rules.num_players):
         env = VersusEnv(name, seat=seat, opponent=opponent)
         _, info = env.reset(seed=9)
         assert info["mover"] == info["seat"] == seat
         steps = finish(env, rng, info)
         assert all(step[-1]["mover"] == seat for step in steps[:-1])
-        over, value = env.game.rules.outcome(env.state)
-        assert steps[-1][1] == (value if env.mover == seat else -value)
-        assert steps[-1][2] == over
+        assert steps[-1][1] == payoff(env.game, env.state, seat)
+        assert steps[-1][2] == env.game.rules.outcome(env.state)[0]
 
 
 @each_game
 def test_the_agents_seat_is_drawn_unless_given(name):
     env = VersusEnv(name)
-    assert {env.reset(seed=seed)[1]["seat"] for seed in range(12)} == {0, 1}
+    assert {env.reset(seed=seed)[1]["seat"] for seed in range(20)} == set(range(env.game.rules.num_players))
     assert env.reset(seed=0, options={"seat": 1})[1]["mover"] == 1
 
 
@@ -392,6 +403,41 @@ def test_a_move_is_legal_by_its_result():
     assert not is_legal(game, state, 8 | 7 << 5)
 
 
+def test_three_players_opponents_and_payoffs():
+    last = VersusEnv("trees_three", seat=1, opponent=[lambda *_: 1, lambda *_: 0])  # C plays 1, A plays 0
+    last.reset(options={"position": "B"})
+    assert last.position() == "B/0"
+    assert last.step(1)[1:4] == (4.0, True, False)
+    assert last.position() == "B/0/1/1"
+    greedy_c = VersusEnv("trees_three", seat=1, opponent=["static_payoffs", "random"])
+    greedy_c.reset(options={"position": "B/1"})
+    assert greedy_c.step(0)[1] == 5.0  # C takes his 2 of (1,5,2), not his 1
+
+
+def test_three_players_illegal_actions():
+    env = BoardGameEnv("trees_three")
+    env.reset()
+    assert env.step(7)[1:4] == (-1.0, True, False)
+    env.reset(options={"position": "B/0"})
+    assert env.step(7)[1:4] == (0.5, True, False)
+    vector = BoardGameVectorEnv("trees_three", 2)
+    vector.reset(options={"position": "B/0"})
+    assert vector.step([7, 1])[1].tolist() == [0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("opponent", "message"),
+    [
+        ("static", "worth to its mover alone, so with 3 players .* can: static_payoffs"),
+        (["random"], r"1 opponents \['random'\]; trees_three needs 2"),
+        (["random", "nobody"], "unknown opponent 'nobody'"),
+    ],
+)
+def test_bad_opponents_of_three(opponent, message):
+    with pytest.raises(InputError, match=message):
+        VersusEnv("trees_three", opponent=opponent)
+
+
 def test_an_opponent_that_cheats_is_caught():
     with pytest.raises(InputError, match="played -7, illegal in"):
         VersusEnv("backgammon", seat=1, opponent="test_fronts:wrong_mover").reset(seed=0)
@@ -428,9 +474,9 @@ def test_vector_rows_play_by_the_same_rules(name):
             word, complete = game.rules.spell(before[i], words[i], int(action))
             words[i] = 0 if complete else int(word)
             child = game.rules.play(before[i], word) if complete else before[i]
-            over, value = game.rules.outcome(child)
+            over, _ = game.rules.outcome(child)
             assert terminated[i] == over
-            assert rewards[i] == (value if game.rules.seat(child) == 0 else -value)
+            assert rewards[i] == payoff(game, child, 0)
             if over:
                 ends += 1
                 single = BoardGameEnv(game)

@@ -24,6 +24,13 @@ LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.in
 """rows, columns, diagonals"""
 FULL = 0o777
 
+_BOARD = np.arange(9).reshape(3, 3)
+SYMMETRIES = np.array(
+    [np.rot90(board, turns).ravel() for board in (_BOARD, _BOARD.T) for turns in range(4)],
+    np.int64,
+)
+"""four turns, of the board and of its reflection"""
+
 
 class State(NamedTuple):
     me: int
@@ -204,4 +211,5 @@ GAME = Game(
         "open_lines": Baseline("open_lines", "value", open_lines, "lines that can still be completed, mine minus his")
     },
     probes=(("start", "---------"), ("centre taken", "X---O----")),
+    symmetries=SYMMETRIES,
 )

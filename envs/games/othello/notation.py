@@ -1,0 +1,80 @@
+"""Othello as text: 64 squares row by row and the side to move, as endgame collections write positions; moves as `d3`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from envs.errors import InputError
+from envs.games.othello.boards import FULL, signed
+from envs.games.othello.rules import MAX_MOVES, PASS, State, legal_moves
+
+START = "---------------------------OX------XO---------------------------"
+CENTRE = (27, 28, 35, 36)
+PASSES = ("pass", "--", "pa", "ps")
+EXAMPLE = f"{START} X"
+
+
+def parse(text: str) -> State:
+    """64 of X (black), O and - (or .), a1 b1 .. h1, a2 .. h8, then X or O to move, after a space or not. Raises InputError, as for an empty square
+    in the centre, where no game leaves one. Whether some order of moves leads there is not asked."""
+    board = "".join(text.split()).upper().replace(".", "-")
+    if len(board) != 65:
+        raise InputError(
+            f"{text!r} is no position: {len(board)} characters instead of 64 squares and X or O to move, as {EXAMPLE}"
+        )
+    squares, side = board[:64], board[64]
+    strange = next((character for character in squares if character not in "XO-"), None)
+    if strange is not None:
+        raise InputError(f"{text!r} has {strange!r} on a square: X, O or - is right")
+    if side not in "XO":
+        raise InputError(f"{text!r} ends with {side!r}: X or O is to move")
+    hole = next((square for square in CENTRE if squares[square] == "-"), None)
+    if hole is not None:
+        raise InputError(f"{text!r} has no disc on {square_name(hole)}: the four squares of the centre are never empty")
+    x, o = (signed(sum(1 << i for i, c in enumerate(squares) if c == player)) for player in "XO")
+    return State(x, o, 0) if side == "X" else State(o, x, 1)
+
+
+def format_state(state: State) -> str:
+    return f"{squares_of(state)} {side_to_move(state)}"
+
+
+def squares_of(state: State) -> str:
+    """The 64 squares as X, O and -."""
+    x, o = black_and_white(state)
+    return "".join("X" if x >> i & 1 else "O" if o >> i & 1 else "-" for i in range(64))
+
+
+def black_and_white(state: State) -> tuple[int, int]:
+    """The discs of X and of O, as masks without sign."""
+    me, opponent = int(state.me) & FULL, int(state.opponent) & FULL
+    return (me, opponent) if state.seat == 0 else (opponent, me)
+
+
+def side_to_move(state: State) -> str:
+    return "XO"[int(state.seat)]
+
+
+def square_name(square: int) -> str:
+    return "abcdefgh"[square % 8] + str(square // 8 + 1)
+
+
+def move_text(state: State, move: int) -> str:
+    """`d3`, or `pass`."""
+    return "pass" if move == PASS else square_name(int(move))
+
+
+def moves_of(state: State) -> list[int]:
+    out = np.empty(MAX_MOVES, np.int64)
+    return [int(move) for move in out[: legal_moves(state, out)]]
+
+
+def read_move(state: State, text: str) -> int:
+    """The legal move that was written: a square in either case, or `pass`, `--`, `pa`, `ps`. Raises InputError with the legal ones."""
+    legal, word = moves_of(state), text.strip().lower()
+    for move in legal:
+        if word == move_text(state, move) or (move == PASS and word in PASSES):
+            return move
+    raise InputError(
+        f"{text.strip()!r} is not a legal move here; legal: {', '.join(move_text(state, m) for m in legal)}"
+    )
