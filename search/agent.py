@@ -1,13 +1,14 @@
-"""An agent: a game and an evaluator that choose moves and say what they think of a position.
+"""An agent: a game and an evaluator that choose moves and say what they think of a position, by plies or by a search.
 
 A ply is counted as TD-Gammon does (`search/plies.py`). At 2 plies only the best candidates of the first ply are searched deeper; every answer
-says how deep it was searched, and the deeper ones come first.
+says how deep it was searched, and the deeper ones come first. With an algorithm or a limit the agent searches (`search/searcher.py`). It plays
+book first, search in the middle, database at the end: where it is given databases that know a position, it chooses from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,9 +16,18 @@ from envs.errors import InputError
 from envs.game import Baseline, Game
 from envs.kernel import kernel
 from search.evaluator import Evaluator, Opinion, evaluate_rows
-from search.leaf import CLASSES, make_work
+from search.leaf import CLASSES, Leaf, make_work
 from search.named import leaf_of
 from search.plies import CANDIDATES, MARGIN, make_bench, opinion_one_deeper, score_moves, survey
+from search.searcher import NO_LIMITS, Limits, Searcher
+
+
+class Known(Protocol):
+    """Exact knowledge, such as `search.database.Database`."""
+
+    def moves(self, state: Any) -> list[int]:
+        """Every best move of the decision `state`; empty where it is not known."""
+        ...
 
 
 class RankedMove(NamedTuple):
@@ -36,9 +46,11 @@ class RankedMove(NamedTuple):
 
 
 class Agent:
-    """Chooses moves with an evaluator at 1 or 2 plies. One thread at a time: it keeps scratch memory.
+    """Chooses moves with an evaluator at 1 or 2 plies, or by a search. One thread at a time: it keeps scratch memory.
 
     `candidates`: moves searched at 2 plies, 0 for all; `margin`: how far behind the first, in outcome units, a candidate may lie at 1 ply.
+    `algorithm` ("engine", "alphabeta" ...; None: what fits the game) and `limits` make it search instead; `databases` are asked first.
+    `endings` makes the evaluator exact where something is known, by plies: `functools.partial(search.bearoff.with_bearoff, table=...)`.
     """
 
     def __init__(
@@ -49,15 +61,27 @@ class Agent:
         plies: int = 1,
         candidates: int = CANDIDATES,
         margin: float = MARGIN,
+        algorithm: str | None = None,
+        limits: Limits = NO_LIMITS,
+        databases: Sequence[Known] = (),
+        endings: Callable[[Leaf], Leaf] | None = None,
     ) -> None:
-        _check(game, evaluator, plies, candidates)
-        self.game, self.evaluator = game, evaluator
+        self.game, self.evaluator, self.databases, self.endings = game, evaluator, databases, endings
         self.plies, self.candidates, self.margin = plies, candidates, float(margin)
+        self._engine: _Searching | _Ranking | _Valuing
+        if algorithm is not None or limits != NO_LIMITS:
+            self._engine = _Searching(Searcher(game, evaluator, algorithm, limits))
+            return
+        _check(game, evaluator, plies, candidates)
         self._engine = _Ranking(self) if _only_ranks(evaluator) else _Valuing(self)
 
     def choose(self, state: Any) -> int:
-        """The best move of the decision `state`; the first of equals."""
+        """The best move of the decision `state`; the first of equals. A database that knows the position decides."""
         self._check_decision(state)
+        for database in self.databases:
+            known = database.moves(state)
+            if known:
+                return known[0]
         return self._engine.choose(state)
 
     def rank(self, state: Any) -> list[RankedMove]:
@@ -99,12 +123,38 @@ def _only_ranks(evaluator: Evaluator | Baseline) -> bool:
     return isinstance(evaluator, Baseline) and evaluator.kind == "rank"
 
 
+class _Searching:
+    """The agent's work where it searches."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self.searcher, self.game = searcher, searcher.game
+
+    def choose(self, state: Any) -> int:
+        move = self.searcher.search(state).move
+        assert move is not None
+        return move
+
+    def rank(self, state: Any) -> list[RankedMove]:
+        found = self.searcher.search(state, full=True)
+        moves = found.ranked or [(move, found.value, None) for move in found.variation[:1]]
+        return [self._ranked(state, move, value, found.depth) for move, value, _ in moves]
+
+    def _ranked(self, state: Any, move: int, value: float, depth: int) -> RankedMove:
+        after = self.game.unrow(self.game.row(self.game.rules.play(state, move)))
+        return RankedMove(move, self.game.move_text(state, move), after, value, None, depth)
+
+    def value(self, state: Any) -> Opinion:
+        return Opinion(self.searcher.search(state).value, None)
+
+
 class _Valuing:
     """The agent's work where the evaluator gives values."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent, self.game = agent, agent.game
         self.leaf = leaf_of(agent.evaluator)
+        if agent.endings is not None:
+            self.leaf = agent.endings(self.leaf)
         self.bench = make_bench(self.leaf, agent.game)
         outputs = len(self.leaf.weights.outcomes)
         self.outputs = np.empty((agent.game.rules.max_moves, outputs))

@@ -1,10 +1,13 @@
-"""What an evaluator thinks of a position: every legal play, best first.
+"""What an evaluator, a search or a solver thinks of a position: every legal play, best first.
 
     python -m search.analyze backgammon 4HPwATDgc/ABMA --dice 31 --plies 2
-    python -m search.analyze tic_tac_toe X---O---- --evaluator open_lines
+    python -m search.analyze connect_four 32164625 --seconds 2
+    python -m search.analyze connect_four 32164625 --solve
+    python -m search.analyze tic_tac_toe X---O---- --algorithm mtdf --depth 5 --evaluator open_lines
     python -m search.analyze backgammon --batch positions.jsonl > answers.jsonl
 
-A position is written as its game usually is (backgammon: Position ID, XGID, `start`). Without dice the answer is the value before the roll.
+A position is written as its game usually is (`start`; backgammon: Position ID, XGID; Connect Four: the columns played; Othello: 64 characters and
+the side to move). Without dice the answer is the value before the roll.
 Equities are for the player who moves, in outcome units (backgammon: points a game); chances of a gammon include those of a backgammon, and so on.
 
 A batch is JSON lines, each answered by one line as soon as it is read:
@@ -15,7 +18,13 @@ A batch is JSON lines, each answered by one line as soon as it is read:
     {"position": ..., "dice": null, "equity": 0.07, "chances": {...}, "plies": 1}
     {"position": ..., "dice": [7, 1], "error": "..."}       the line was bad; the exit status will be 2
 
-A rank-only evaluator (pubeval) has `"equity": null` and no chances; so have scalar ones no chances.
+A rank-only evaluator (pubeval) has `"equity": null` and no chances; so have scalar ones no chances. By a search and by a solver:
+
+    {"position": ..., "dice": null, "equity": 0.2, "moves": [{"move": ..., "result": ..., "equity": 0.2}, ...], "variation": ["4", ...],
+     "algorithm": "engine", "depth": 14, "nodes": 1200345, "seconds": 0.98, "complete": false}
+    {"position": ..., "dice": null, "score": 2, "best": ["4"], "nodes": 1503}
+
+`distance` is added where a win or loss is proven: plies to the end of the game. `complete` is false where a limit ended the search early.
 """
 
 from __future__ import annotations
@@ -29,38 +38,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from envs import games
+from envs.cli import BAD_INPUT, Parser, guarded
 from envs.errors import InputError
-from envs.game import Game
-from search.agent import Agent, RankedMove
-from search.cli import BAD_INPUT, Parser, guarded
-from search.named import DEFAULT, find_evaluator
-
-DIGITS = 6
-"""equities and chances in JSON are rounded to so many decimals"""
-TABLE_MOVES = 10
-"""rows of the table unless --top asks for others"""
-
-SIZES = {1: "", 2: "gammon", 3: "backgammon"}
-"""words for outcomes of more than one point"""
-SHORT = {"win_gammon": "G", "win_backgammon": "BG", "lose_gammon": "G", "lose_backgammon": "BG"}
-"""heads of narrow columns"""
-
-
-# --- chances in words ---------------------------------------------------------------------------------------------------
-
-
-def named_chances(outcomes: Sequence[int], chances: Sequence[float]) -> dict[str, float]:
-    """`win`, `draw`, `lose`, and `win_gammon` ... for outcomes of more points: each is the chance of at least so many."""
-    named = {}
-    for side, sign in (("win", 1), ("lose", -1)):
-        for size in sorted({abs(outcome) for outcome in outcomes} - {0}):
-            word = SIZES.get(size, str(size))
-            at_least = sum(p for outcome, p in zip(outcomes, chances, strict=True) if sign * outcome >= size)
-            named[f"{side}_{word}" if word else side] = at_least
-    if 0 in outcomes:
-        named["draw"] = chances[list(outcomes).index(0)]
-    return named
-
+from envs.game import Baseline, Game
+from search.agent import Agent
+from search.algorithm import algorithms
+from search.answers import TABLE_MOVES, Answers, PlyAnswers, SearchAnswers, SolveAnswers
+from search.named import default_evaluator, find_evaluator
+from search.searcher import ENGINE, Limits, Searcher
 
 # --- positions and dice ---------------------------------------------------------------------------------------------------
 
@@ -88,39 +73,12 @@ def dice_of(game: Game, state: Any) -> list[int] | None:
     return [int(digit) for digit in text]
 
 
-# --- answers as JSON ------------------------------------------------------------------------------------------------------
-
-
-def answer(agent: Agent, position: str, state: Any, dice: list[int] | None, top: int | None = None) -> dict[str, Any]:
-    """The analysis of one position as JSON writes it."""
-    head = {"position": position, "dice": dice}
-    if agent.game.rules.num_chance(state) > 0:
-        value, chances = agent.value(state)
-        return head | _worth(agent.game, value, chances) | {"plies": agent.plies}
-    return head | {"moves": [_move(agent.game, ranked) for ranked in agent.rank(state)[:top]]}
-
-
-def _move(game: Game, ranked: RankedMove) -> dict[str, Any]:
-    worth = _worth(game, ranked.value, ranked.chances)
-    return {"move": ranked.text, "result": game.format(ranked.state), **worth, "plies": ranked.plies}
-
-
-def _worth(game: Game, value: float | None, chances: tuple[float, ...] | None) -> dict[str, Any]:
-    worth: dict[str, Any] = {"equity": None if value is None else _rounded(value)}
-    if chances is not None:
-        named = named_chances(game.rules.outcomes, chances)
-        worth["chances"] = {name: _rounded(p) for name, p in named.items()}
-    return worth
-
-
-def _rounded(number: float) -> float:
-    return round(number, DIGITS) + 0.0  # no -0.0
-
-
 # --- batches ----------------------------------------------------------------------------------------------------------------
 
 
-def answer_batch(agent: Agent, lines: Iterable[str], top: int | None = None) -> Iterator[tuple[dict[str, Any], bool]]:
+def answer_batch(
+    answers: Answers, lines: Iterable[str], top: int | None = None
+) -> Iterator[tuple[dict[str, Any], bool]]:
     """(answer, whether the line was good) of every line that is not blank; complaints also go to stderr, with the line's number."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -128,7 +86,7 @@ def answer_batch(agent: Agent, lines: Iterable[str], top: int | None = None) -> 
         request: dict[str, Any] = {}
         try:
             request = _read_request(line)
-            yield _answer_request(agent, request, top), True
+            yield _answer_request(answers, request, top), True
         except InputError as error:
             print(f"error: line {number}: {error}", file=sys.stderr)
             yield {"position": request.get("position"), "dice": request.get("dice"), "error": str(error)}, False
@@ -144,13 +102,20 @@ def _read_request(line: str) -> dict[str, Any]:
     return request
 
 
-def _answer_request(agent: Agent, request: dict[str, Any], top: int | None) -> dict[str, Any]:
+def answer(
+    answers: Answers, position: str, state: Any, dice: list[int] | None, top: int | None = None
+) -> dict[str, Any]:
+    """The analysis of one position as JSON writes it."""
+    return {"position": position, "dice": dice} | answers.as_json(state, top)
+
+
+def _answer_request(answers: Answers, request: dict[str, Any], top: int | None) -> dict[str, Any]:
     position = request.get("position")
     if not isinstance(position, str):
         raise InputError(f'{_short(json.dumps(request))} needs a "position", a text')
     dice = _dice_text(request.get("dice"))
-    state = read_position(agent.game, position, dice)
-    return answer(agent, position, state, _dice_list(agent.game, state, dice), top)
+    state = read_position(answers.game, position, dice)
+    return answer(answers, position, state, _dice_list(answers.game, state, dice), top)
 
 
 def _dice_text(dice: Any) -> str | None:
@@ -172,11 +137,11 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def run_batch(agent: Agent, source: str, top: int | None, out: TextIO) -> int:
+def run_batch(answers: Answers, source: str, top: int | None, out: TextIO) -> int:
     """Answer every line of a file, or of standard input for `-`; 2 if one of them was bad, else 0."""
     status = 0
     with _opened(source) as lines:
-        for result, good in answer_batch(agent, lines, top):
+        for result, good in answer_batch(answers, lines, top):
             print(json.dumps(result), file=out, flush=True)
             status = status if good else BAD_INPUT
     return status
@@ -191,81 +156,31 @@ def _opened(source: str) -> contextlib.AbstractContextManager[Iterable[str]]:
         raise InputError(f"cannot read {source}: {error.strerror}") from None
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------------
-
-
-def show(agent: Agent, state: Any, top: int | None) -> None:
-    """The board and a table, on the terminal."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    decision = agent.game.rules.num_chance(state) == 0
-    lines = _moves_table(agent, agent.rank(state), top or TABLE_MOVES) if decision else [_value_table(agent, state)]
-    print(agent.game.ansi(state, color=console.is_terminal and not console.no_color))
-    for line in lines:
-        console.print(line)
-
-
-def _value_table(agent: Agent, state: Any) -> Any:
-    value, chances = agent.value(state)
-    table = _table(f"{agent.game.title}: the value before the roll", agent, chances is not None)
-    table.add_row(*_worth_texts(agent.game, value, chances), str(agent.plies))
-    return table
-
-
-def _moves_table(agent: Agent, ranked: Sequence[RankedMove], top: int) -> list[Any]:
-    table = _table(f"{agent.game.title}: the best plays", agent, ranked[0].chances is not None, "", "move")
-    for i, move in enumerate(ranked[:top], 1):
-        worth = _worth_texts(agent.game, move.value, move.chances)
-        table.add_row(str(i), move.text, *worth, str(move.plies), style="bold" * (i == 1))
-    more = len(ranked) - top
-    return [table, f"[dim]{more} more; --top {len(ranked)} shows all[/dim]"] if more > 0 else [table]
-
-
-def _table(title: str, agent: Agent, with_chances: bool, *first: str) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    groups = _chance_groups(agent.game) if with_chances else []
-    heads = ["".join(f"{SHORT.get(name, name):>5}" for name in names) + " %" for names in groups]
-    for name in [*first, "equity", *heads, "plies"]:
-        table.add_column(name, justify="left" if name == "move" else "right", no_wrap=name != "move")
-    if any(len(names) > 1 for names in groups):
-        table.caption = "G: gammons, BG: backgammons; each chance includes the larger wins or losses"
-    return table
-
-
-def _chance_groups(game: Game) -> list[list[str]]:
-    """Names of the chances, one list a column: those of winning, of losing, and a draw."""
-    named = named_chances(game.rules.outcomes, [0.0] * len(game.rules.outcomes))
-    columns = [[name for name in named if name.startswith(side)] for side in ("win", "lose", "draw")]
-    return [names for names in columns if names]
-
-
-def _worth_texts(game: Game, value: float | None, chances: tuple[float, ...] | None) -> list[str]:
-    texts = ["-" if value is None else f"{value:+.4f}"]
-    if chances is not None:
-        named = named_chances(game.rules.outcomes, chances)
-        texts += ["".join(f"{100 * named[name]:5.1f}" for name in names) + "  " for names in _chance_groups(game)]
-    return texts
-
-
 # --- the command --------------------------------------------------------------------------------------------------------------
 
 
 def parser() -> Parser:
-    parse = Parser("python -m search.analyze", description="What an evaluator thinks of a position.")
+    parse = Parser(
+        "python -m search.analyze", description="What an evaluator, a search or a solver thinks of a position."
+    )
     parse.add_argument("game", help="a game, such as backgammon")
     parse.add_argument("position", nargs="?", help="in the game's notation: Position ID, XGID ... (default: start)")
     parse.add_argument("--dice", help="what was rolled, such as 31; without: the value before the roll")
-    parse.add_argument("--evaluator", default=DEFAULT, help=f"a name or a file (default: the shipped {DEFAULT})")
     parse.add_argument(
-        "--plies", type=int, choices=(1, 2), default=1, help="1: my move; 2: and the best reply to every roll"
+        "--evaluator", help="a name or a file (default: the shipped network, or the game's first baseline)"
     )
-    parse.add_argument(
-        "--candidates", type=_count, default=0, help="at 2 plies search only so many moves deeper (default: all)"
+    plies = parse.add_argument_group("by plies and chances (default for games of dice)")
+    plies.add_argument("--plies", type=int, choices=(1, 2), help="1: my move; 2: and the best reply to every roll")
+    plies.add_argument("--candidates", type=_count, help="at 2 plies search only so many moves deeper (default: all)")
+    searching = parse.add_argument_group("by a search (default for games without chance)")
+    names = ", ".join([ENGINE, *algorithms()])
+    searching.add_argument("--algorithm", metavar="NAME", help=f"{names} (default: what fits the game)")
+    searching.add_argument("--depth", type=int, help="moves (default: no limit for the engine, else 4)")
+    searching.add_argument(
+        "--seconds", type=float, help="time for a position (default: 1 for the engine if nothing else limits it)"
     )
+    searching.add_argument("--nodes", type=int, help="positions looked at")
+    searching.add_argument("--solve", action="store_true", help="the exact score and every best move")
     parse.add_argument("--top", type=_count, help=f"only so many moves (table: {TABLE_MOVES}; JSON: all)")
     parse.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parse.add_argument("--batch", metavar="FILE", help="answer JSON lines from a file, or from standard input for -")
@@ -292,24 +207,55 @@ def shielded(argv: Sequence[str] | None) -> list[str]:
 @guarded
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_intermixed_args(shielded(argv))
-    _check(options)
     game = games.load(options.game)
+    _check(options)
     position = (options.position or "start").strip()
     state = None if options.batch else read_position(game, position, options.dice)
-    agent = Agent(game, find_evaluator(game, options.evaluator), plies=options.plies, candidates=options.candidates)
+    answers = _answers(game, options)
     if options.batch:
-        return run_batch(agent, options.batch, options.top, sys.stdout)
+        return run_batch(answers, options.batch, options.top, sys.stdout)
     if options.json:
-        dice = _dice_list(game, state, options.dice)
-        print(json.dumps(answer(agent, position, state, dice, options.top)))
+        print(json.dumps(answer(answers, position, state, _dice_list(game, state, options.dice), options.top)))
     else:
-        show(agent, state, options.top)
+        show(answers, state, options.top)
     return 0
 
 
 def _check(options: Namespace) -> None:
     if options.batch and (options.position or options.dice):
         raise InputError("--batch reads positions and dice from its lines: give none on the command line")
+    if _searches(options) and (options.plies or options.candidates):
+        raise InputError("--plies and --candidates do not go with --algorithm, --depth, --seconds, --nodes and --solve")
+    if options.solve and (options.algorithm or options.evaluator):
+        raise InputError("--solve needs no --algorithm and no --evaluator: the score is exact")
+
+
+def _searches(options: Namespace) -> bool:
+    limits = (options.algorithm, options.depth, options.seconds, options.nodes)
+    return options.solve or any(limit is not None for limit in limits)
+
+
+def _answers(game: Game, options: Namespace) -> Answers:
+    limits = Limits(options.depth, options.seconds, options.nodes)
+    if options.solve:
+        return SolveAnswers(game, limits)
+    evaluator = find_evaluator(game, options.evaluator) if options.evaluator else default_evaluator(game)
+    ranks = isinstance(evaluator, Baseline) and evaluator.kind == "rank"
+    by_plies = game.rules.max_chance > 0 or options.plies or options.candidates or ranks
+    if by_plies and not _searches(options):
+        return PlyAnswers(Agent(game, evaluator, plies=options.plies or 1, candidates=options.candidates or 0))
+    return SearchAnswers(Searcher(game, evaluator, options.algorithm, limits))
+
+
+def show(answers: Answers, state: Any, top: int | None) -> None:
+    """The board and a table, on the terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    lines = answers.as_table(state, top or TABLE_MOVES)
+    print(answers.game.ansi(state, color=console.is_terminal and not console.no_color))
+    for line in lines:
+        console.print(line)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ Positions that are evaluated one after the other are mostly siblings, which shar
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -272,6 +273,7 @@ def handmade_leaf(baseline: Baseline) -> Leaf:
     return Leaf(_handmade(baseline.function), _nothing_learned())
 
 
+@functools.cache
 def _handmade(function: Any) -> Any:
     @kernel
     def evaluate_handmade(rules, weights, state, work):

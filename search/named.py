@@ -35,6 +35,18 @@ def find_evaluator(game: Game, name: str) -> Evaluator | Baseline:
     )
 
 
+def default_evaluator(game: Game) -> Evaluator | Baseline:
+    """The shipped network, another shipped evaluator, or the game's first baseline that gives values; InputError where there is none."""
+    known = shipped(game)
+    if known:
+        return load_evaluator(known.get(DEFAULT) or next(iter(known.values())), game)
+    kind = "payoffs" if game.rules.num_players > 2 else "value"
+    for baseline in game.baselines.values():
+        if baseline.kind == kind:
+            return baseline
+    raise InputError(f"{game.name} has no evaluator yet: train one, or name a file")
+
+
 def leaf_of(evaluator: Evaluator | Baseline) -> Leaf:
     """The compiled form of something that gives values; InputError, with the reason, for a player that only ranks moves."""
     if isinstance(evaluator, Evaluator):

@@ -10,6 +10,7 @@ The dice depend on (seed, game, ply) alone: after `undo` the same numbers fall a
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,13 +20,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from envs import games
+from envs.cli import Parser, guarded
 from envs.errors import InputError
 from envs.game import Baseline, Game
-from search.agent import Agent, RankedMove
-from search.analyze import SIZES, named_chances, read_position, shielded
-from search.cli import Parser, guarded
-from search.named import DEFAULT, find_evaluator
+from search.agent import Agent, Known, RankedMove
+from search.analyze import read_position, shielded
+from search.answers import SIZES, named_chances
+from search.bearoff import load_bearoff, with_bearoff
+from search.database import BEAROFF, find_databases, load_databases
+from search.leaf import Leaf
+from search.named import default_evaluator, find_evaluator
 from search.plies import CANDIDATES
+from search.searcher import NO_LIMITS, Limits, default_algorithm
+from search.solve import SolvedEndings, find_solver, has_solver
 
 HINTS = 5
 """moves that `hint` shows"""
@@ -315,10 +322,17 @@ def typed() -> Iterator[str]:
 def parser() -> Parser:
     parse = Parser("python -m search.play", description="Play against an evaluator in the terminal.")
     parse.add_argument("game", nargs="?", default="backgammon", help="a game (default: %(default)s)")
-    parse.add_argument("--evaluator", default=DEFAULT, help=f"a name or a file (default: the shipped {DEFAULT})")
+    parse.add_argument(
+        "--evaluator", help="a name or a file (default: the shipped network, or the game's first baseline)"
+    )
     parse.add_argument(
         "--plies", type=int, choices=(1, 2), help="depth of the opponent (default 2; 1 if it only ranks moves)"
     )
+    parse.add_argument(
+        "--algorithm", metavar="NAME", help="how the opponent searches (default: the engine; games of dice: by plies)"
+    )
+    parse.add_argument("--depth", type=int, help="moves the opponent looks ahead")
+    parse.add_argument("--seconds", type=float, help="time of the opponent for a move")
     parse.add_argument("--seed", type=int, help="of the dice (default: a new one each time)")
     parse.add_argument("--position", default="start", help="where every game starts, in the game's notation")
     parse.add_argument(
@@ -339,17 +353,37 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
     start = read_position(game, options.position.strip(), None)
     if game.rules.outcome(start)[0]:
         raise InputError(f"{options.position.strip()} is finished: there is nothing to play")
-    agent = make_agent(game, options.evaluator, options.plies)
+    limits = Limits(options.depth, options.seconds)
+    agent = make_agent(game, options.evaluator, options.plies, options.algorithm, limits)
     seed = secrets.randbits(31) if options.seed is None else options.seed
     color = sys.stdout.isatty()
     play(Table(agent, iter(lines or typed()), _print, seed, start, options.seat, options.hints, color))
     return 0
 
 
-def make_agent(game: Game, name: str, plies: int | None) -> Agent:
-    evaluator = find_evaluator(game, name)
+def make_agent(
+    game: Game, name: str | None, plies: int | None, algorithm: str | None = None, limits: Limits = NO_LIMITS
+) -> Agent:
+    """The opponent: by plies in games of dice, else searching, with the databases of the game. Raises InputError for what does not fit."""
+    evaluator = find_evaluator(game, name) if name else default_evaluator(game)
+    if plies is not None and (algorithm is not None or limits != NO_LIMITS):
+        raise InputError("--plies does not go with --algorithm, --depth and --seconds")
     ranks = isinstance(evaluator, Baseline) and evaluator.kind == "rank"
-    return Agent(game, evaluator, plies=plies or (1 if ranks else 2), candidates=CANDIDATES)
+    searches = algorithm is not None or limits != NO_LIMITS
+    if not searches and (plies is not None or ranks or game.rules.max_chance > 0):
+        return Agent(
+            game, evaluator, plies=plies or (1 if ranks else 2), candidates=CANDIDATES, endings=_endings(game, ranks)
+        )
+    known: list[Known] = [*load_databases(game)]
+    if has_solver(game):
+        known.append(SolvedEndings(find_solver(game)))
+    return Agent(game, evaluator, algorithm=algorithm or default_algorithm(game), limits=limits, databases=known)
+
+
+def _endings(game: Game, ranks: bool) -> Callable[[Leaf], Leaf] | None:
+    """The bear-off table, where one has been built (`python -m search.build backgammon bearoff`)."""
+    path = find_databases(game).get(BEAROFF)
+    return None if path is None or ranks else functools.partial(with_bearoff, table=load_bearoff(path))
 
 
 def _print(text: str) -> None:

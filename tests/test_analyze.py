@@ -16,7 +16,8 @@ from toy_games import random_evaluator
 from envs import games
 from envs.games.backgammon.notation import board
 from search.agent import Agent
-from search.analyze import main, named_chances
+from search.analyze import main
+from search.answers import named_chances
 from search.evaluator import save_evaluator
 
 BACKGAMMON = games.load("backgammon")
@@ -260,19 +261,21 @@ def test_the_table_before_the_roll(analyze, network):
 
 
 def test_a_game_without_dice(analyze, batch):
-    status, out, _ = analyze("tic_tac_toe", "X---O----", "--evaluator", "open_lines", "--json")
+    status, out, _ = analyze("tic_tac_toe", "X---O----", "--evaluator", "open_lines", "--plies", "1", "--json")
     answer = json.loads(out)
     assert status == 0
     assert answer["dice"] is None
     assert len(answer["moves"]) == 7
     # X in the corner c3: O's lines are the middle row and column and a3-c1, X's the top row, the left, right and bottom ones
     assert {move["move"]: move["equity"] for move in answer["moves"]}["c3"] == pytest.approx(1 / 9, abs=1e-6)
-    assert batch([{"position": "X---O----"}], "--evaluator", "open_lines", game="tic_tac_toe") == [answer]
+    assert batch([{"position": "X---O----"}], "--evaluator", "open_lines", "--plies", "1", game="tic_tac_toe") == [
+        answer
+    ]
 
 
 def test_positions_that_look_like_options(analyze):
     for position in ("--X-O----", "---------", "-X-------"):
-        status, out, _ = analyze("tic_tac_toe", position, "--evaluator", "open_lines", "--json")
+        status, out, _ = analyze("tic_tac_toe", position, "--evaluator", "open_lines", "--plies", "1", "--json")
         assert status == 0
         assert json.loads(out)["position"] == position
 

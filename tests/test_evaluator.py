@@ -27,6 +27,13 @@ from search.named import find_evaluator, shipped
 HEADS = ("classes", "tanh", "identity")
 SHAPES = [((), "relu"), *(((9,), a) for a in ("relu", "sigmoid", "tanh")), ((12, 7), "relu"), ((12, 7), "sigmoid")]
 GAMES = games.names()
+
+
+def tolerance(name: str) -> float:
+    """float32 rounding of values, which are in units of the game's outcomes."""
+    return 1e-5 * max(games.load(name).rules.outcomes)
+
+
 TIC_TAC_TOE = games.load("tic_tac_toe")
 
 
@@ -81,8 +88,8 @@ def test_compiled_values_are_torchs(name, head, hidden, activation):
         expected_values, expected_outputs = net.values(x).numpy(), net.outputs(x).numpy()
     values, outputs = net.evaluator().values(positions(name))
     assert np.ptp(expected_values) > 0.01, "opinions differ from position to position, by far more than the tolerance"
-    np.testing.assert_allclose(values, expected_values, atol=1e-5)
-    np.testing.assert_allclose(outputs, expected_outputs, atol=1e-5)
+    np.testing.assert_allclose(values, expected_values, atol=tolerance(name))
+    np.testing.assert_allclose(outputs, expected_outputs, atol=tolerance(name))
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -149,6 +156,8 @@ def siblings(game: Game, decisions: int) -> np.ndarray:
 @pytest.mark.parametrize("hidden", [(), (9,)], ids=str)
 def test_differences_equal_a_fresh_computation(name, hidden):
     game, leaf = games.load(name), network(name, hidden).evaluator().leaf
+    if game.features().max_active < 3:
+        pytest.skip("with one feature a position, a difference is never less work")
     rows = siblings(game, 120)
     values, fresh, age = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows), np.int64)
     evaluate_in_a_row(game.rules, leaf, rows, make_work(leaf, game), values, age)
@@ -160,7 +169,7 @@ def test_differences_equal_a_fresh_computation(name, hidden):
         fresh,
         np.empty((len(rows), len(leaf.weights.outcomes)), np.float32),
     )
-    np.testing.assert_allclose(values, fresh, atol=1e-5)
+    np.testing.assert_allclose(values, fresh, atol=tolerance(name))
     assert len(rows) > 5 * REFRESH
     assert np.mean(age > 0) > 0.5, "most positions were evaluated by differences"
     assert age.max() <= REFRESH
@@ -231,7 +240,7 @@ def test_twenty_lines_of_numpy_read_the_file(tmp_path, name, head, hidden, activ
     evaluator = network(name, hidden, head, activation).evaluator()
     save_evaluator(evaluator, tmp_path / "file")
     read = small_reader((tmp_path / "file").read_bytes(), inputs(name))
-    np.testing.assert_allclose(evaluator.values(positions(name))[0], read, atol=1e-5)
+    np.testing.assert_allclose(evaluator.values(positions(name))[0], read, atol=tolerance(name))
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------

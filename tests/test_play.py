@@ -313,7 +313,7 @@ def test_the_command_plays(capsys, tmp_path):
 
 def test_two_plies_unless_the_evaluator_only_ranks(capsys):
     assert main(["--evaluator", "pubeval", "--seat", "first"], ["hint"]) == 0
-    assert main(["tic_tac_toe", "--evaluator", "open_lines", "--seat", "first"], ["hint"]) == 0
+    assert main(["tic_tac_toe", "--evaluator", "open_lines", "--plies", "2", "--seat", "first"], ["hint"]) == 0
     assert "(2 plies)" in capsys.readouterr().out
 
 

@@ -15,11 +15,12 @@ from learn.config import checked
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
+SEARCH = (ROOT / "docs" / "search.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", TEXT + SEARCH, flags=re.DOTALL)
 
 
 def commands() -> list[str]:
@@ -46,10 +47,10 @@ def test_commands_are_understood(command):
             raw = compose(module.removeprefix("learn."), overrides=arguments)
         if module == "learn.train":
             checked(raw)
-    elif module.startswith("search."):
-        importlib.import_module(module).parser().parse_args(arguments)
     else:
-        importlib.import_module(module)
+        loaded = importlib.import_module(module)
+        if hasattr(loaded, "parser"):
+            loaded.parser().parse_args(arguments)
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", TEXT))))
@@ -57,14 +58,19 @@ def test_links_exist(target):
     assert (ROOT / target).exists()
 
 
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", SEARCH))))
+def test_links_of_the_search_document_exist(target):
+    assert (ROOT / "docs" / target).exists()
+
+
 def test_speeds_are_those_of_the_committed_run():
     """Each row of the speed table whose first cell is a row of docs/bench.json shows its value, to three digits."""
     values: dict[str, list[float]] = {}
     for row in json.loads((ROOT / "docs" / "bench.json").read_text())["rows"]:
         values.setdefault(row["name"], []).append(row["value"])
-    shown = re.findall(r"^\| ([^|]+?) \| ([\d,.]+) ", TEXT, flags=re.MULTILINE)
+    shown = re.findall(r"^\| ([^|]+?) \| ([\d,.]+) ", TEXT + SEARCH, flags=re.MULTILINE)
     named = [(name, float(value.replace(",", ""))) for name, value in shown if name in values]
-    assert len(named) >= 8
+    assert len(named) >= 15
     for name, value in named:
         assert any(value == pytest.approx(measured, rel=0.006) for measured in values[name]), name
 

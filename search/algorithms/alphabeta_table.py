@@ -1,0 +1,108 @@
+"""Alpha-beta with a transposition table: a position that is reached by several orders of moves is searched once (LECTURE S18, S12).
+
+Promises the same as alpha-beta: with V the minimax value and alpha < beta, it returns v with
+
+    v <= alpha  =>  V <= v        alpha < v < beta  =>  V = v        v >= beta  =>  V >= v
+
+because an entry answers only at the depth at which it was found. What it says besides, the best or refuting move, is tried first at any depth.
+
+Source: R. Greenblatt, D. Eastlake and S. Crocker, "The Greenblatt chess program" (1967); T. Marsland, "A review of game-tree pruning" (1986).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from envs.kernel import kernel
+from search.algorithm import Algorithm
+from search.control import enter, stopped
+from search.stack import leave
+from search.table import (
+    LOWER,
+    MOST_DEPTH,
+    NO_MOVE,
+    UPPER,
+    bound_of,
+    entry_bound,
+    entry_depth,
+    entry_move,
+    entry_value,
+    find,
+    store,
+    table_key,
+)
+
+
+@kernel
+def alphabeta_table(rules, leaf, visitor, state, depth, alpha, beta, stack):
+    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha < beta."""
+    if enter(stack.control):
+        return 0.0
+    over, result = rules.outcome(state)
+    if over or depth == 0:
+        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
+        visitor.visit(visitor.memory, state, depth, value, value)
+        return value
+    key = table_key(rules, state, 0)
+    row, move = find(stack.table, key), np.int64(NO_MOVE)
+    if row >= 0:
+        move = entry_move(stack.table, row)
+        lower, upper = known_bounds(stack.table, row, depth)
+        alpha, beta = max(alpha, lower), min(beta, upper)
+        if alpha >= beta:  # the table answers: by `upper` where it is what closed the window
+            visitor.visit(visitor.memory, state, depth, lower, upper)
+            return upper if beta == upper else lower
+    moves, mover = stack.moves[depth], rules.seat(state)
+    n = rules.legal_moves(state, moves)
+    bring_forward(moves, n, move)
+    best = -np.inf
+    for i in range(n):
+        child, bound = rules.play(state, moves[i]), max(alpha, best)
+        if rules.seat(child) == mover:
+            value = alphabeta_table(rules, leaf, visitor, child, depth - 1, bound, beta, stack)
+        else:
+            value = -alphabeta_table(rules, leaf, visitor, child, depth - 1, -beta, -bound, stack)
+        if value > best:
+            best, move = value, moves[i]
+        if best >= beta:
+            break
+    leave(visitor, stack.control, state, depth, best, alpha, beta)
+    if not stopped(stack.control):
+        store(stack.table, key, depth, bound_of(best, alpha, beta), best, move, 0)
+    return best
+
+
+@kernel
+def known_bounds(table, row, depth):
+    """(lower, upper) of the value at this depth, by an entry; infinite where it was found at another depth."""
+    if entry_depth(table, row) != depth or depth >= MOST_DEPTH:  # what was deeper is stored as MOST_DEPTH
+        return -np.inf, np.inf
+    value, bound = entry_value(table, row), entry_bound(table, row)
+    return -np.inf if bound == UPPER else value, np.inf if bound == LOWER else value
+
+
+@kernel
+def bring_forward(moves, n, move):
+    """`move` before the others of moves[:n], which keep their order; nothing where it is not among them."""
+    for i in range(n):
+        if moves[i] == move:
+            for k in range(i, 0, -1):
+                moves[k] = moves[k - 1]
+            moves[0] = move
+            break
+
+
+@kernel
+def run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack):
+    if rules.seat(state) == me:
+        return alphabeta_table(rules, leaf, visitor, state, depth, alpha, beta, stack)
+    return -alphabeta_table(rules, leaf, visitor, state, depth, -beta, -alpha, stack)
+
+
+ALGORITHM = Algorithm(
+    "alphabeta_table",
+    "Alpha-beta with table",
+    run,
+    "alpha-beta that remembers positions and their best moves",
+    table=True,
+)

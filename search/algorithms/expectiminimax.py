@@ -1,0 +1,58 @@
+"""Expectiminimax, the textbook recursion: minimax with chance nodes (LECTURE S20). Without chance it is minimax.
+
+    V(s) = outcome(s)                                  the game is over
+         = evaluate(s)                                 no depth left
+         = sum over i of P(i) V(chance(s, i))          chance node
+         = max over moves m of +-V(play(s, m))         decision; minus exactly when `seat` changes
+
+Depth counts moves. A chance node costs no depth, so a limit never falls between the dice and the move behind them. Values are exact to the
+last rounding: nothing is pruned. Searches that prune, and `search/plies.py`, which does two plies in batches, must agree with this file.
+
+Source: D. Michie, "Game-playing and game-learning automata" (1966); S. Russell and P. Norvig, Artificial Intelligence, "Stochastic games".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from envs.kernel import kernel
+from search.algorithm import Algorithm
+from search.control import enter
+from search.stack import leave
+
+
+@kernel
+def expectiminimax(rules, leaf, visitor, state, depth, stack):
+    """Value of `state` for its mover, `depth` moves deep. Precondition: depth >= 1 where `state` is a decision behind a chance node."""
+    if enter(stack.control):
+        return 0.0
+    over, result = rules.outcome(state)
+    if over or depth == 0:
+        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
+        visitor.visit(visitor.memory, state, depth, value, value)
+        return value
+    outcomes, best = rules.num_chance(state), -np.inf
+    if outcomes > 0:
+        best = 0.0
+        for i in range(outcomes):
+            rolled, probability = rules.chance(state, i)
+            best += probability * expectiminimax(rules, leaf, visitor, rolled, depth, stack)
+    else:
+        rows, mover = stack.rows[depth], rules.seat(state)
+        for i in range(rules.expand(state, stack.moves[depth], rows)):
+            child = rules.load(rows[i])
+            value = expectiminimax(rules, leaf, visitor, child, depth - 1, stack)
+            best = max(best, value if rules.seat(child) == mover else -value)
+    leave(visitor, stack.control, state, depth, best, -np.inf, np.inf)
+    return best
+
+
+@kernel
+def run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack):
+    value = expectiminimax(rules, leaf, visitor, state, depth, stack)
+    return value if rules.seat(state) == me else -value
+
+
+ALGORITHM = Algorithm(
+    "expectiminimax", "Expectiminimax", run, "minimax with chance nodes, nothing pruned", chance=True, rows=True
+)

@@ -1,0 +1,44 @@
+"""Negamax: minimax with one rule for both sides (LECTURE S3), since min(a, b) = -max(-a, -b).
+
+Values are for whoever is on turn, and flip exactly when the turn changes. This is the plain search that every exact one is tested against.
+
+Source: D. Knuth and R. Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6 (1975).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from envs.kernel import kernel
+from search.algorithm import Algorithm
+from search.control import enter
+from search.stack import leave
+
+
+@kernel
+def negamax(rules, leaf, visitor, state, depth, stack):
+    """Value of `state` for its mover, searched `depth` moves deep."""
+    if enter(stack.control):
+        return 0.0
+    over, result = rules.outcome(state)
+    if over or depth == 0:
+        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
+        visitor.visit(visitor.memory, state, depth, value, value)
+        return value
+    moves, mover = stack.moves[depth], rules.seat(state)
+    best = -np.inf
+    for i in range(rules.legal_moves(state, moves)):
+        child = rules.play(state, moves[i])
+        value = negamax(rules, leaf, visitor, child, depth - 1, stack)
+        best = max(best, value if rules.seat(child) == mover else -value)
+    leave(visitor, stack.control, state, depth, best, -np.inf, np.inf)
+    return best
+
+
+@kernel
+def run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack):
+    value = negamax(rules, leaf, visitor, state, depth, stack)
+    return value if rules.seat(state) == me else -value
+
+
+ALGORITHM = Algorithm("negamax", "Negamax", run, "minimax with one rule for both sides")

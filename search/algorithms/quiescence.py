@@ -1,0 +1,92 @@
+"""Quiescence search: only quiet positions are evaluated; noisy moves are followed beyond the cut-off (LECTURE S13).
+
+    Q(s, 0) = evaluate(s)
+    Q(s, k) = max of evaluate(s) and, over the noisy moves m, of Q(play(s, m), k - 1)      the mover stands pat or goes on
+
+and at the cut-off alpha-beta takes Q(s, plies) for evaluate(s). The game says which moves are noisy (`Rules.noisy`: captures, say).
+
+**Promise.** The value is that of minimax on the tree so extended, with fail-soft windows. At the cut-off it is at least the static value
+for whoever is on turn there; a line ends where no noisy move is left, where the mover would rather stand pat, or after `plies` of them.
+With plies = 0, or in a game without noisy moves, it is minimax.
+
+**Where it errs.** Standing pat supposes that some quiet move keeps what the position is worth. Where every quiet move loses (zugzwang, a
+threat that must be parried) the static value is too good, and a quiet refutation just beyond the cut-off is not seen at all.
+
+Source: C. Shannon, "Programming a computer for playing chess" (1950), section 4; D. Beal, "A generalised quiescence search algorithm"
+(1990).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from envs.errors import InputError
+from envs.kernel import kernel
+from search.algorithm import Algorithm
+from search.control import enter
+from search.stack import leave
+
+
+class Options(NamedTuple):
+    plies: int = 8
+    """longest line of noisy moves beyond the cut-off; 0: none"""
+
+
+@kernel
+def quiescence(rules, leaf, visitor, state, row, alpha, beta, options, stack):
+    """Bound of the value of `state` for its mover, `row` - plies moves before the cut-off. Precondition: alpha < beta, row >= 0.
+
+    A line counts `row` down to 0, so that plies beyond the cut-off have rows of the stack as well; the visitor is told depths below 0 there.
+    """
+    if enter(stack.control):
+        return 0.0
+    depth = row - options.plies
+    over, result = rules.outcome(state)
+    if over or row == 0:
+        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
+        visitor.visit(visitor.memory, state, depth, value, value)
+        return value
+    best = -np.inf
+    if depth <= 0:
+        best = np.float64(leaf.evaluate(rules, leaf.weights, state, stack.work))
+    moves, mover = stack.moves[row], rules.seat(state)
+    for i in range(rules.legal_moves(state, moves)):
+        if best >= beta:
+            break
+        if depth <= 0 and not rules.noisy(state, moves[i]):
+            continue
+        child, bound = rules.play(state, moves[i]), max(alpha, best)
+        if rules.seat(child) == mover:
+            value = quiescence(rules, leaf, visitor, child, row - 1, bound, beta, options, stack)
+        else:
+            value = -quiescence(rules, leaf, visitor, child, row - 1, -beta, -bound, options, stack)
+        best = max(best, value)
+    leave(visitor, stack.control, state, depth, best, alpha, beta)
+    return best
+
+
+@kernel
+def run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack):
+    row = depth + options.plies
+    if rules.seat(state) == me:
+        return quiescence(rules, leaf, visitor, state, row, alpha, beta, options, stack)
+    return -quiescence(rules, leaf, visitor, state, row, -beta, -alpha, options, stack)
+
+
+def check(options: Options) -> None:
+    if options.plies < 0:
+        raise InputError(f"{options.plies} plies of quiescence; 0 is none")
+
+
+ALGORITHM = Algorithm(
+    "quiescence",
+    "Quiescence search",
+    run,
+    "alpha-beta that plays out noisy moves before it evaluates",
+    options=Options(),
+    exact=False,
+    check=check,
+    extra=lambda options: options.plies,
+)
