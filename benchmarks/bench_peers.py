@@ -49,7 +49,7 @@ Decision = tuple[list[list[int]], int, int]
 
 
 def bench_gnubg(settings: Settings) -> Iterator[Row]:
-    gnubg = _peer("gnubg_nn", settings)
+    gnubg = peer("gnubg_nn", settings)
     if gnubg is None:
         return
     _limit_cache(gnubg)
@@ -71,7 +71,7 @@ def bench_gnubg(settings: Settings) -> Iterator[Row]:
 
 
 def bench_open_spiel(settings: Settings) -> Iterator[Row]:
-    spiel = _peer("pyspiel", settings)
+    spiel = peer("pyspiel", settings)
     if spiel is None:
         return
     game, theirs = games.load(BACKGAMMON), spiel.load_game("backgammon")
@@ -94,7 +94,7 @@ def compared(name: str, unit: str, theirs: Timing, ours: Timing, note: str = "")
     yield row(f"{name}, ours / theirs", "x", ours, note=f"ours: {ours.median:,.0f} {unit}", scale=1.0 / theirs.median)
 
 
-def _peer(module: str, settings: Settings) -> Any:
+def peer(module: str, settings: Settings) -> Any:
     """The peer's module; None, with one line of advice, where it is missing."""
     if not settings.peers:
         return None

@@ -1,0 +1,163 @@
+"""The search library: leaves and nodes a second, and how many nodes each algorithm needs for the same answer.
+
+Node counts are rows without a target: what must hold is their order, which the note repeats. All on one core.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.material import BACKGAMMON, decisions_of, random_rows
+from benchmarks.measure import NO_TARGET, Row, Settings, Target, Timing, rate, row
+from envs import games, perft
+from envs.game import Baseline, Game
+from envs.kernel import kernel
+from search.algorithm import evaluate_state, make_bench
+from search.control import NODES
+from search.engine import PLAIN, Options
+from search.evaluator import Evaluator, make_evaluator
+from search.solve import NOTHING
+from search.stack import Visitor
+from search.thinking import Engine
+
+CONNECT_FOUR, OTHELLO = "connect_four", "othello"
+PERFT_DEPTHS = {"tic_tac_toe": 9, CONNECT_FOUR: 8, OTHELLO: 8}
+PERFT_TARGET: Target = (None, 20e6)
+SPARSE_DEPTH, SPARSE_ROWS = 7, 20
+"""of the node counts: moves deep, and random positions"""
+TABLE_ENTRIES = 1 << 20
+
+
+def start_of(game: Game) -> Any:
+    return game.unrow(game.row(game.rules.initial()))
+
+
+def bench_perft(settings: Settings) -> Iterator[Row]:
+    """Move sequences of one length from the start; the last move is counted, not played."""
+    for name, depth in PERFT_DEPTHS.items():
+        game = games.load(name)
+        start = start_of(game)
+        work: Callable[[], int] = functools.partial(perft.count, game, start, depth)
+        yield row(f"{name}: perft {depth}", "leaves/s", rate(work, settings.seconds), PERFT_TARGET)
+
+
+# --- nodes a second ---------------------------------------------------------------------------------------------------
+
+
+def bench_connect_four(settings: Settings) -> Iterator[Row]:
+    """From the start, with an evaluator that takes no time: the search itself."""
+    game = games.load(CONNECT_FOUR)
+    state = start_of(game)
+    bench = make_bench(game, NOTHING, "negamax", 8)
+
+    def negamax() -> int:
+        before = bench.stack.control[NODES]
+        evaluate_state(bench, state, 8)
+        return int(bench.stack.control[NODES] - before)
+
+    yield row("connect_four: negamax 8", "nodes/s", rate(negamax, settings.seconds), (25e6, 50e6), "no table")
+    engine = Engine(game, NOTHING, options=Options(), entries=TABLE_ENTRIES)
+    work = thinking(engine, state, 14)
+    yield row(
+        "connect_four: engine 14", "nodes/s", rate(work, settings.seconds), (10e6, 25e6), "table of 2^20, emptied"
+    )
+
+
+def thinking(engine: Engine, state: Any, depth: int) -> Callable[[], int]:
+    """Work for `rate`: one search that remembers nothing; a unit is a node."""
+
+    def work() -> int:
+        engine.forget()
+        return engine.search(state, depth=depth).nodes
+
+    return work
+
+
+def disc_squares(game: Game) -> Evaluator:
+    """A linear evaluator over single squares: the weights of the game's positional baseline, as far as discs go."""
+    features = game.features("discs")
+    weights = np.zeros((features.num_features, 1))
+    weights[:, 0] = [corner_weight(square) for square in range(features.num_features)]
+    return make_evaluator(game, {"weight0": weights, "bias0": np.zeros(1)}, features=features, head="identity")
+
+
+def corner_weight(square: int) -> float:
+    """Corners are good, squares beside them bad; scaled into outcome units."""
+    edge = [min(k, 7 - k) for k in divmod(square, 8)]
+    table = {(0, 0): 1.0, (0, 1): -0.25, (1, 1): -0.25, (0, 2): 0.1, (0, 3): 0.05}
+    return table.get((min(edge), max(edge)), 0.01) / 16
+
+
+def bench_othello(settings: Settings) -> Iterator[Row]:
+    """Eight moves deep from the start with a linear evaluator over the discs of each square."""
+    game = games.load(OTHELLO)
+    work = thinking(Engine(game, disc_squares(game), options=Options(), entries=TABLE_ENTRIES), start_of(game), 8)
+    yield row(
+        "othello: engine 8, linear", "nodes/s", rate(work, settings.seconds), (4e6, 12e6), "table of 2^20, emptied"
+    )
+
+
+# --- node counts -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def count_leaves(memory, state, depth, lower, upper):
+    if depth == 0:
+        memory[0] += 1
+
+
+ALGORITHMS = ("minimax", "alphabeta", "ordered", "negascout", "scout", "alphabeta_table", "iterative_deepening", "mtdf")
+
+
+def bench_nodes(settings: Settings) -> Iterator[Row]:
+    """The same positions, depth and values; counts do not depend on the machine."""
+    for name, depth in ((CONNECT_FOUR, SPARSE_DEPTH), (OTHELLO, SPARSE_DEPTH - 2)):
+        game = games.load(name)
+        evaluator = next(b for b in game.baselines.values() if b.kind == "value")
+        states = [game.unrow(r) for r in random_rows(name, SPARSE_ROWS)]
+        for algorithm in ALGORITHMS:
+            counts = [nodes_of(game, evaluator, algorithm, state, depth) for state in states]
+            yield counted(f"{name} {depth}: {algorithm}", counts)
+        plain = [Engine(game, evaluator, options=PLAIN).search(state, depth=depth).nodes for state in states]
+        yield counted(f"{name} {depth}: engine, plain", plain, "NegaScout with table and ordering, all levels")
+
+
+def nodes_of(game: Game, evaluator: Baseline, algorithm: str, state: Any, depth: int) -> int:
+    bench = make_bench(game, evaluator, algorithm, depth)
+    evaluate_state(bench, state, depth)
+    return int(bench.stack.control[NODES])
+
+
+def counted(name: str, counts: list[int], note: str = "") -> Row:
+    timing = Timing([float(sum(counts))])
+    return row(name, "nodes", timing, NO_TARGET, note or f"{len(counts)} random positions")
+
+
+def bench_leaves(settings: Settings) -> Iterator[Row]:
+    """SSS* visits no leaf that alpha-beta does not."""
+    game = games.load(CONNECT_FOUR)
+    evaluator = next(b for b in game.baselines.values() if b.kind == "value")
+    states = [game.unrow(r) for r in random_rows(CONNECT_FOUR, SPARSE_ROWS)]
+    for algorithm in ("alphabeta", "sss_star"):
+        memory = np.zeros(1, np.int64)
+        bench = make_bench(game, evaluator, algorithm, 6, visitor=Visitor(count_leaves, memory))
+        for state in states:
+            evaluate_state(bench, state, 6)
+        yield counted(f"connect_four 6: {algorithm}, leaves", [int(memory[0])], f"{len(states)} random positions")
+
+
+def bench_chance(settings: Settings) -> Iterator[Row]:
+    """Star1 and Star2 find expectiminimax's value with fewer evaluations."""
+    game = games.load(BACKGAMMON)
+    states = [game.unrow(r) for r in decisions_of(game, random_rows(BACKGAMMON, SPARSE_ROWS))]
+    for algorithm in ("expectiminimax", "star1", "star2"):
+        memory = np.zeros(1, np.int64)
+        bench = make_bench(game, NOTHING, algorithm, 2, visitor=Visitor(count_leaves, memory))
+        values = [evaluate_state(bench, state, 2) for state in states]
+        note = f"{len(states)} decisions, mean value {statistics.fmean(values):+.4f}"
+        yield counted(f"backgammon 2: {algorithm}, leaves", [int(memory[0])], note)
