@@ -9,6 +9,7 @@ ARGS ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
+PARALLEL := -n auto --dist loadfile
 PIP := PIP_CONSTRAINT="$(CURDIR)/constraints.txt" PIP_DISABLE_PIP_VERSION_CHECK=1 $(RUN) -m pip install --quiet
 
 .DEFAULT_GOAL := help
@@ -20,10 +21,10 @@ train: $(VENV)/.core ## the main job; ARGS="minutes=2 seed=1" overrides settings
 	$(RUN) -m learn.train $(ARGS)
 
 test: $(VENV)/.dev ## the tests, without the slow ones; ARGS="-k backgammon"
-	$(RUN) -m pytest $(ARGS)
+	$(RUN) -m pytest $(PARALLEL) $(ARGS)
 
 test-all: $(VENV)/.dev ## all tests
-	$(RUN) -m pytest -m '' $(ARGS)
+	$(RUN) -m pytest -m '' $(PARALLEL) $(ARGS)
 
 lint: $(VENV)/.dev ## formatting and lint, changing nothing
 	$(RUN) -m ruff format --check

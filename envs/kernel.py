@@ -17,6 +17,8 @@ What a kernel must obey (each point is a crash or a silent error otherwise):
 
 - a recursive kernel is called from outside with exactly the argument types of its inner call:
   `np.int64(0)`, never a literal `0` (numba issue 6061);
+- two kernels must not call each other in a circle: found in the cache, they crash the next process (`inline="always"` on one of them makes it one
+  kernel that calls itself);
 - every integer that crosses between Python and a kernel is an int64;
 - the same source must run interpreted, with `NUMBA_DISABLE_JIT=1`.
 """

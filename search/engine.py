@@ -3,7 +3,8 @@
     descent by levels with aspiration windows   principal variation search   transposition table   move ordering
     quiescence and singular extension where a game marks noisy moves   null move where it is asked for
 
-`search_node` is written in numbered steps; `think` descends by levels; `search/thinking.py` is the side that people call.
+`search_node` is written in numbered steps; `search/descent.py` calls it level by level from the root; `search/thinking.py` is the side that people
+call.
 
 **Promise.** With `PLAIN` options the value is that of minimax at the same depth, and `Visitor`s see proven bounds. The other options are selective:
 quiescence, singular extension and null move are heuristics, and deeper table entries answer for shallower ones.
@@ -30,6 +31,7 @@ import numpy as np
 
 from envs.kernel import kernel
 from search import table as tt
+from search.algorithms.alphabeta import leave
 from search.control import enter, stopped
 
 OPEN, GENERATION, VERSION = 4, 5, 6
@@ -188,11 +190,6 @@ def keep_line(rules, frames, ply, move):
 
 
 @kernel
-def leave(visitor, state, depth, value, alpha, beta):
-    visitor.visit(visitor.memory, state, depth, value if value > alpha else -np.inf, value if value < beta else np.inf)
-
-
-@kernel
 def quiesce(rules, leaf, options, state, alpha, beta, ply, left, memory):
     """Value of `state` once the noisy moves are played out, at most `left` of them in a row; fail-soft. The mover may always stand pat."""
     if enter(memory.control):
@@ -344,7 +341,7 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
     # 9. Remember.
     if tabled:
         keep(rules, options, memory, key, depth, best, alpha, beta, best_move, ply, opened)
-    leave(visitor, state, depth, best, alpha, beta)
+    leave(visitor, control, state, depth, best, alpha, beta)
     return best
 
 
@@ -382,125 +379,3 @@ def singular(rules, leaf, visitor, options, state, depth, ply, n, key, table_mov
         if (-other if turned else other) >= target or stopped(memory.control):
             return 0
     return 1
-
-
-# --- the root -----------------------------------------------------------------------------------------------------------
-
-
-class Root(NamedTuple):
-    """The moves of the root, as the levels go on ordering them."""
-
-    moves: np.ndarray
-    """int64 [M]"""
-    rows: np.ndarray
-    """int64 [M, W]: the states behind them"""
-    values: np.ndarray
-    """float64 [M]: of the last completed level; equal to the best: exact, else an upper bound, unless `full`"""
-    order: np.ndarray
-    """int64 [M]: indices, most promising first"""
-    found: np.ndarray
-    """int64 [6]: see DEPTH .. TIED below"""
-    line: np.ndarray
-    """int64 [P + 1]: the best line, its length first"""
-
-
-DEPTH, BEST, PROVEN, MOVES, PARTIAL, SELECTED = range(6)
-"""Root.found: last level answered; index of the best move; whether the value is proven; number of moves; whether the last level was
-broken off; deepest ply of the best line"""
-
-
-@kernel
-def search_child(rules, leaf, visitor, options, state, depth, alpha, beta, memory):
-    """A node one move away from the root."""
-    first = np.int64(1)
-    if depth <= 0:
-        return horizon(rules, leaf, visitor, options, state, alpha, beta, first, memory)
-    return search_node(rules, leaf, visitor, options, state, depth, alpha, beta, first, np.int64(1), memory)
-
-
-@kernel
-def search_level(rules, leaf, visitor, options, state, depth, alpha, beta, memory, root, values):
-    """One level in one window: values[:n] of the root moves; returns (value, index of the best move, moves searched). Fail-soft."""
-    mover, n = rules.seat(state), root.found[MOVES]
-    best, best_index = -np.inf, np.int64(-1)
-    memory.frames[0, line_start(rules)] = 0
-    for k in range(n):
-        i = root.order[k]
-        child = rules.load(root.rows[i])
-        turned = rules.seat(child) != mover
-        bound = -np.inf if options.full != 0 else max(alpha, np.nextafter(best, -np.inf) if options.ties != 0 else best)
-        narrow = k > 0 and options.full == 0
-        while True:
-            high = np.nextafter(bound, np.inf) if narrow else beta
-            a, b = (-high, -bound) if turned else (bound, high)
-            value = search_child(rules, leaf, visitor, options, child, depth - 1, a, b, memory)
-            value = -value if turned else value
-            if not (narrow and bound < value < beta):
-                break
-            narrow = False
-        if stopped(memory.control):
-            return best, best_index, k
-        values[i] = value
-        if value > best:
-            best, best_index = value, i
-            keep_line(rules, memory.frames, 0, root.moves[i])
-        if value >= beta:
-            return best, best_index, k + 1
-    return best, best_index, n
-
-
-@kernel
-def answer_level(rules, memory, root, depth, best_index):
-    """The level's answer becomes the root's; its best move goes to the front of the order."""
-    root.found[DEPTH], root.found[BEST] = depth, best_index
-    start = line_start(rules)
-    length = memory.frames[0, start]
-    root.line[: length + 1] = memory.frames[0, start : start + length + 1]
-    place = 0
-    while root.order[place] != best_index:
-        place += 1
-    for j in range(place, 0, -1):
-        root.order[j] = root.order[j - 1]
-    root.order[0] = best_index
-
-
-@kernel
-def think(rules, leaf, visitor, options, state, depth, memory, root, values):
-    """Descends by levels from 1 to `depth` until a limit, a proof or the depth ends it; the answer is in `root`, values [M] is scratch.
-
-    Precondition: `state` is a decision. If even level 1 was not finished, found[DEPTH] is 0 and found[BEST] the game's first move.
-    """
-    control = memory.control
-    n = rules.expand(state, root.moves, root.rows)
-    root.found[:] = 0
-    root.found[MOVES] = n
-    root.values[:] = -np.inf
-    root.line[0] = 0
-    for i in range(n):
-        root.order[i] = i
-    value = 0.0
-    for level in range(1, depth + 1):
-        alpha, beta = -np.inf, np.inf
-        if level > 1 and options.full == 0 and not is_certain(rules, options, value):
-            alpha, beta = value - options.aspiration, value + options.aspiration
-        while True:
-            opened = control[OPEN]
-            value, best, searched = search_level(
-                rules, leaf, visitor, options, state, level, alpha, beta, memory, root, values
-            )
-            if stopped(control) or alpha < value < beta:
-                break
-            alpha, beta = (-np.inf, beta) if value <= alpha else (alpha, np.inf)  # the window was wrong on this side
-        if stopped(control):
-            if (
-                searched > 0 and value > alpha
-            ):  # the first move was the last level's best: what came after can only be better
-                answer_level(rules, memory, root, root.found[DEPTH], best)
-                root.found[PARTIAL] = 1
-                root.values[best] = value
-            return
-        root.values[:n] = values[:n]
-        answer_level(rules, memory, root, level, best)
-        root.found[PROVEN] = control[OPEN] == opened
-        if options.deeper != 0 and (root.found[PROVEN] or (is_certain(rules, options, value) and options.full == 0)):
-            return

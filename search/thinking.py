@@ -13,22 +13,8 @@ from envs.game import Baseline, Game, unmarked
 from search.algorithm import RootMove, SearchResult
 from search.control import NODES, STOP, make_control, supervised
 from search.deep import deep
-from search.engine import (
-    BEST,
-    CONTROL_SIZE,
-    DEPTH,
-    GENERATION,
-    HISTORY,
-    MOVES,
-    PARTIAL,
-    PROVEN,
-    VERSION,
-    Memory,
-    Options,
-    Root,
-    judge,
-    think,
-)
+from search.descent import BEST, DEPTH, MOVES, PARTIAL, PROVEN, Root, think
+from search.engine import CONTROL_SIZE, GENERATION, HISTORY, VERSION, Memory, Options, judge
 from search.engine import MARGIN as WIN_MARGIN
 from search.evaluator import Evaluator
 from search.stack import NOBODY, Visitor, check_depth
@@ -144,7 +130,7 @@ class Engine:
         moves, rows = self.game.buffers()
         n = len(moves)
         line = np.zeros(self._plies(depth, options) + 1, np.int64)
-        return Root(moves, rows, np.empty(n), np.empty(n, np.int64), np.zeros(6, np.int64), line)
+        return Root(moves, rows, np.empty(n), np.empty(n, np.int64), np.zeros(5, np.int64), line)
 
     def _result(self, state: Any, depth: int, root: Root, seconds: float, options: Options) -> SearchResult:
         nodes, searched, best, n = int(self.control[NODES]), *(int(root.found[i]) for i in (DEPTH, BEST, MOVES))

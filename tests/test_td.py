@@ -24,8 +24,18 @@ from search.leaf import Leaf
 from search.plies import make_bench
 
 HEADS = ("identity", "tanh", "classes")
-GAMES = tuple(name for name in games.names() if games.load(name).rules.num_players == 2)
-"""learners are for two players: what one wins the other loses"""
+PLAIN = ("backgammon", "tic_tac_toe", "nim")
+"""Games whose learners every test run compiles; the others are for `make test-all`."""
+
+
+def learned(name: str) -> bool:
+    """Two players, and more to learn than the worth of every node of a small tree."""
+    return games.load(name).rules.num_players == 2 and not name.startswith("trees")
+
+
+GAMES = tuple(
+    pytest.param(name, marks=() if name in PLAIN else pytest.mark.slow) for name in games.names() if learned(name)
+)
 
 
 @functools.cache

@@ -37,17 +37,18 @@ from search.stack import leave
 from search.table import check_memory
 
 HEAP, PLACE, LEFT, RIGHT, PLIES, SOLVED, PATH = 0, 1, 2, 3, 4, 5, 6
-NOBODY = -1
+NONE = -1
 FIRST_ROWS = 1024
+"""a list begins with so many, and doubles when it is full"""
 
 
 class Open(NamedTuple):
     """The list OPEN. A row is a triple, and two orders hold them together: a heap by merit, and neighbours from left to right in the tree."""
 
     rows: np.ndarray
-    """int64 [C, 6 + D].
-    HEAP: column of a permutation of the rows; the first n are in use, as a binary heap, the first of all at 0. PLACE: where in it a triple is
-    LEFT, RIGHT: neighbours in the tree, or NOBODY
+    """int64 [C, 6 + D]. Columns:
+    HEAP: not part of the triples, a permutation of the rows; the first n are in use, as a binary heap with the best at 0. PLACE: where in it a triple is.
+    LEFT, RIGHT: its neighbours in the tree, or NONE.
     PLIES: length of the path. SOLVED: 1, or 0 for LIVE. From PATH on: the way from the root, by numbers of children (Dewey)"""
     merit: np.ndarray
     """float64 [C]: h"""
@@ -131,9 +132,9 @@ def drop(listed, triple, n):
     """Takes a triple out of the list of n; its row is free."""
     rows, place = listed.rows, listed.rows[triple, PLACE]
     left, right, last = rows[triple, LEFT], rows[triple, RIGHT], rows[n - 1, HEAP]
-    if left != NOBODY:
+    if left != NONE:
         rows[left, RIGHT] = right
-    if right != NOBODY:
+    if right != NONE:
         rows[right, LEFT] = left
     put(rows, n - 1, triple)
     if last != triple:
@@ -147,7 +148,7 @@ def purge(listed, top, n, plies):
     """Drops all triples but `top` below the node that it passes after so many plies; returns how many are left. They are its neighbours."""
     rows = listed.rows
     for side in (LEFT, RIGHT):
-        while rows[top, side] != NOBODY and starts_alike(rows, rows[top, side], top, plies):
+        while rows[top, side] != NONE and starts_alike(rows, rows[top, side], top, plies):
             drop(listed, rows[top, side], n)
             n -= 1
     return n
@@ -173,7 +174,7 @@ def add_sibling(listed, triple, n):
     rows[new, PATH + rows[new, PLIES] - 1] += 1
     right = rows[triple, RIGHT]
     rows[new, LEFT], rows[new, RIGHT], rows[triple, RIGHT] = triple, right, new
-    if right != NOBODY:
+    if right != NONE:
         rows[right, LEFT] = new
     listed.merit[new] = listed.merit[triple]
     rise(listed, n)
@@ -243,7 +244,7 @@ def sss_star(rules, leaf, visitor, root, depth, most, stack):
     listed, n, control = stack.memory, np.int64(1), stack.control
     top = listed.rows[0, HEAP]
     listed.merit[top] = np.inf
-    listed.rows[top, PLACE], listed.rows[top, LEFT], listed.rows[top, RIGHT] = 0, NOBODY, NOBODY
+    listed.rows[top, PLACE], listed.rows[top, LEFT], listed.rows[top, RIGHT] = 0, NONE, NONE
     listed.rows[top, PLIES], listed.rows[top, SOLVED] = 0, 0
     while not stopped(control) and not (listed.rows[top, SOLVED] and listed.rows[top, PLIES] == 0):
         if listed.rows[top, SOLVED]:

@@ -36,7 +36,8 @@ class Solver:
     """Solves positions exactly; keeps its table from one to the next."""
 
     def __init__(self, entries: int = DEFAULT_ENTRIES) -> None:
-        """`entries`: size of the table, 32 bytes each, a power of two. Raises InputError for another number or more than the machine's memory."""
+        """`entries`: size of the table, 32 bytes each, a power of two. Raises InputError for another number, and for more than the
+        machine's memory before anything is allocated."""
         if entries < 2 or entries & (entries - 1):
             raise InputError(f"a table of {entries} entries: a power of two from 2 upwards is needed")
         size = TABLE + ENTRY * entries

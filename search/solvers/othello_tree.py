@@ -10,8 +10,12 @@
 
 An entry holds the whole position, so none is taken for another, and bounds are true whoever asks: the table serves for all positions to come.
 
-Sources: Gunnar Andersson's Zebra and Richard Delorme's Edax for the order of the steps; A. Plaat, J. Schaeffer, W. Pijls and A. de Bruin, "Exploiting
-graph properties of game trees" (1996), for cut-offs by the table's entries of the children.
+What each step saves, in nodes (17 positions with 19 to 23 empty squares, geometric mean): ordering by a short search instead of by
+mobility alone 28 %, the children's entries 10 %, parity 7 %; safe discs save nothing there, but 87 % where one side can be wiped out
+(FFO 39, all best moves).
+
+Sources: Gunnar Andersson's Zebra and Richard Delorme's Edax for the order of the steps; A. Plaat, J. Schaeffer, W. Pijls and A. de
+Bruin, "Exploiting graph properties of game trees" (1996), for cut-offs by the table's entries of the children.
 """
 
 from __future__ import annotations
@@ -35,22 +39,24 @@ BUCKET = 2 * ENTRY
 
 TABLE_FROM = 9
 """empty squares from which on the table is asked: below, a position is searched faster than it is found"""
-CHILDREN_FROM = 11
+CHILDREN_FROM = 10
 """empty squares from which on the children's entries are looked at before any is searched"""
 GLANCE_FROM = 13
 """empty squares from which on moves are ordered by a short search, one move deep and one more for every two squares"""
 DEEPEST_GLANCE = 5
 FRONTIER_FROM = 9
 """empty squares from which on ranks look at the discs that a move leaves open"""
-SAFE_FROM = np.array([99] * 4 + list(range(6, 64, 2)) + [64] * 31, np.int64)
-"""[64]: by the number of empty squares, the lowest alpha for which counting safe discs pays: there must be many"""
+GLANCE_MARGIN = 60
+"""moves worse than the best by more than so many tenths of a disc are not told apart"""
 
 _QUARTER = ((9, 2, 8, 6), (2, 1, 3, 4), (8, 3, 7, 5), (6, 4, 5, 0))
 SQUARE_RANK = np.array([_QUARTER[min(s // 8, 7 - s // 8)][min(s % 8, 7 - s % 8)] for s in range(64)], np.int64)
 """[64]: corners first, X squares last"""
 REPLY_RANK, OPEN_RANK, ODD_RANK = -64, -16, 8
-"""what a reply of the opponent's, an open square beside a disc of mine, an odd quadrant count beside SQUARE_RANK (Edax's proportions)"""
+"""a reply of the opponent's, an open square beside a disc of mine, and an odd quadrant, on the scale of SQUARE_RANK (about Edax's
+proportions)"""
 HINT_RANK = 1 << 40
+"""the table's move goes first"""
 
 
 # --- the table ------------------------------------------------------------------------------------------------------
@@ -148,10 +154,6 @@ def rank_moves(memory, control, me, opponent, odd, moves, hint, empties):
     return n
 
 
-GLANCE_MARGIN = 100
-"""moves worse than the best by more than this, in tenths of a disc, are not told apart"""
-
-
 @kernel
 def glance_depth(empties):
     return np.int64(min((empties - GLANCE_FROM) // 2, DEEPEST_GLANCE)) if empties >= GLANCE_FROM else np.int64(-1)
@@ -194,8 +196,8 @@ def search(memory, control, me, opponent, odd, alpha, empties):
         if mobility(opponent, me) == 0:
             return final_score(me, opponent)
         return -search(memory, control, opponent, me, odd, -alpha - 1, empties)
-    # 2. His safe discs.
-    if alpha >= SAFE_FROM[empties]:
+    # 2. His safe discs: there must be many to matter, so they are counted only where much is asked for.
+    if alpha >= 2 * empties - 2:
         score = 64 - 2 * safe_discs(opponent, me)
         if score <= alpha:
             return score

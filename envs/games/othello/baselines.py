@@ -17,16 +17,16 @@ _QUARTER = (
     (0.05, 0.01, 0.02, 0.01),
 )
 SQUARE_WEIGHTS = np.array([_QUARTER[min(s // 8, 7 - s // 8)][min(s % 8, 7 - s % 8)] for s in range(64)])
-"""[64]. T. Yoshioka, S. Ishii and M. Ito, "Strategy acquisition for the game Othello based on reinforcement learning" (1999); the standard opponent of
-later work: S. Lucas and T. Runarsson, "Temporal difference learning versus co-evolution for acquiring Othello position evaluation" (2006), M. van
-der Ree and M. Wiering, "Reinforcement learning in the game of Othello" (2013)."""
+"""[64]. T. Yoshioka, S. Ishii and M. Ito, "Strategy acquisition for the game Othello based on reinforcement learning" (1999); the
+standard opponent of later work, as of S. Lucas and T. Runarsson, "Temporal difference learning versus co-evolution for acquiring
+Othello position evaluation" (2006), and M. van der Ree and M. Wiering, "Reinforcement learning in the game of Othello" (2013)."""
 WEIGHT_SCALE = 9.0
 """above every sum of weights: the absolute values of all 64 add up to 8.76"""
 
-CORNER_MOVES = 10
-"""moves that a corner is worth"""
-MOBILITY_SCALE = 80.0
-"""above every sum: 4 corners at 10, and 33 moves"""
+CORNER, CORNER_IN_REACH = 10, 6
+"""what a corner held, and one that a side could take, counts in moves"""
+MOBILITY_SCALE = 100.0
+"""above every sum: 33 moves, and 4 corners at 10 or at 6"""
 
 
 @kernel
@@ -45,14 +45,16 @@ def positional(state):
 
 @kernel
 def mobile(state):
-    """My moves minus the opponent's, as if he were on turn, and ten for a corner, scaled to stay between -1 and 1."""
-    corners = popcount(state.me & CORNERS) - popcount(state.opponent & CORNERS)
-    return (CORNER_MOVES * corners + lead_in_moves(state.me, state.opponent)) / MOBILITY_SCALE
+    """My moves minus the opponent's, as if he were on turn, with corners held and corners in reach, scaled to stay between -1 and 1:
+    a lecture's criteria of a move (below), as far as they show in the position after it."""
+    mine, his = mobility(state.me, state.opponent), mobility(state.opponent, state.me)
+    value = lead(mine, his) + CORNER_IN_REACH * lead(mine & CORNERS, his & CORNERS)
+    return (value + CORNER * lead(state.me & CORNERS, state.opponent & CORNERS)) / MOBILITY_SCALE
 
 
 @kernel
-def lead_in_moves(me, opponent):
-    return popcount(mobility(me, opponent)) - popcount(mobility(opponent, me))
+def lead(mine, his):
+    return popcount(mine) - popcount(his)
 
 
 @kernel
@@ -62,7 +64,8 @@ def by_criteria(parent, move, child):
     corner = move != PASS and bit(move) & CORNERS != 0
     turned = popcount(child.opponent) - popcount(parent.me) - (move != PASS)
     passes = mobility(child.me, child.opponent) == 0
-    return 10.0 * corner + 5.0 * passes + lead_in_moves(child.opponent, child.me) + 0.1 * turned
+    moves = lead(mobility(child.opponent, child.me), mobility(child.me, child.opponent))
+    return 10.0 * corner + 5.0 * passes + moves + 0.1 * turned
 
 
 BASELINES = {

@@ -1,12 +1,12 @@
 """Masks of 64 squares: the discs a move turns, the squares one can play on. Everything about Othello stands on these two.
 
-A mask has a1 = bit 0, b1 = 1 .. h8 = 63 and is a *signed* int64, whose sign is bit 63. `&`, `|`, `^`, `~` and `==` do not mind; everything that
-would (a bit by its number, shifts, taking bits away one by one) has a helper here, with a twin for NUMBA_DISABLE_JIT=1, where integers have no
-width. "Up" is towards h8, "down" towards a1.
+A mask has a1 = bit 0, b1 = 1 .. h8 = 63 and is a *signed* int64, whose sign is bit 63. `&`, `|`, `^`, `~` and `==` do not mind;
+everything that would (a bit by its number, shifts, taking bits away one by one) has a helper here, with a twin for
+NUMBA_DISABLE_JIT=1, where integers have no width. "Up" is towards h8, "down" towards a1.
 
-`flips` and `mobility` look along all lines at once: the four lanes of a vector hold the row, the column and the two diagonals, each followed up and
-down. They are written in LLVM's own vectors, which it maps to what the processor has: 8 ns each on AVX2. (A kernel's identity covers the body of an
-intrinsic, not the helpers it calls: whoever edits one of those empties the cache of kernels.)
+`flips` and `mobility` look along all lines at once: the four lanes of a vector hold the row, the column and the two diagonals, each
+followed up and down. They are written in LLVM's own vectors, which it maps to what the processor has: 8 ns each with AVX2. (A kernel's
+identity covers the body of an intrinsic, not the helpers it calls: whoever edits one of those empties the cache of kernels.)
 """
 
 from __future__ import annotations

@@ -35,14 +35,21 @@ EDGES = TOP_AND_BOTTOM | LEFT_AND_RIGHT
 @kernel
 def features(state, spec, index, value):
     """spec: (set, thirds of the game that have weights of their own)"""
-    kind, n = spec[0], 0
-    if kind == DISCS:
-        return add_signed_discs(state, index, value)
+    if spec[0] == DISCS:  # apart from the rest, which would slow it down: it is what deep searches evaluate
+        n = add_signed_discs(state, index, value)
+    else:
+        n = add_sides_and_criteria(state, spec[0], spec[1], index, value)
+    return n
+
+
+@kernel
+def add_sides_and_criteria(state, kind, phases, index, value):
+    n = 0
     if kind != CRITERIA:
         n = add_discs(state.me, 0, n, index, value)
         n = add_discs(state.opponent, CELLS, n, index, value)
     if kind != SQUARES:
-        phase = min(max(popcount(state.me | state.opponent) - 4, 0) // PHASE_DISCS, spec[1] - 1)
+        phase = min(max(popcount(state.me | state.opponent) - 4, 0) // PHASE_DISCS, phases - 1)
         n = add_criteria(state, n, (2 * CELLS if kind == EXPERT else 0) + NUM_CRITERIA * phase, index, value)
     return n
 

@@ -15,8 +15,8 @@ EXAMPLE = f"{START} X"
 
 
 def parse(text: str) -> State:
-    """64 of X (black), O and - (or .), a1 b1 .. h1, a2 .. h8, then X or O to move, after a space or not. Raises InputError, as for an empty square
-    in the centre, where no game leaves one. Whether some order of moves leads there is not asked."""
+    """64 of X (black), O and - (or .), a1 b1 .. h1, a2 .. h8, then X or O to move, after a space or not. Raises InputError, as for
+    an empty square in the centre, where no game leaves one. Whether some order of moves leads there is not asked."""
     board = "".join(text.split()).upper().replace(".", "-")
     if len(board) != 65:
         raise InputError(
