@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.material import BACKGAMMON, decisions_of, random_rows
-from benchmarks.measure import NO_TARGET, Row, Settings, Target, Timing, rate, row
+from benchmarks.measure import NO_TARGET, REPEATS, Row, Settings, Target, Timing, rate, row
 from envs import games, perft
 from envs.game import Baseline, Game
 from envs.kernel import kernel
@@ -21,15 +21,19 @@ from search.algorithm import evaluate_state, make_bench
 from search.control import NODES
 from search.engine import PLAIN, Options
 from search.evaluator import Evaluator, make_evaluator
+from search.named import find_evaluator
 from search.solve import NOTHING
 from search.stack import Visitor
+from search.table import make_table
 from search.thinking import Engine
 
 CONNECT_FOUR, OTHELLO = "connect_four", "othello"
 PERFT_DEPTHS = {"tic_tac_toe": 9, CONNECT_FOUR: 8, OTHELLO: 8}
 PERFT_TARGET: Target = (None, 20e6)
-SPARSE_DEPTH, SPARSE_ROWS = 7, 20
-"""of the node counts: moves deep, and random positions"""
+COUNTED = {CONNECT_FOUR: 7, OTHELLO: 5}
+"""how deep nodes are counted"""
+COUNTED_ROWS = 20
+"""random positions"""
 TABLE_ENTRIES = 1 << 20
 
 
@@ -62,20 +66,20 @@ def bench_connect_four(settings: Settings) -> Iterator[Row]:
 
     yield row("connect_four: negamax 8", "nodes/s", rate(negamax, settings.seconds), (25e6, 50e6), "no table")
     engine = Engine(game, NOTHING, options=Options(), entries=TABLE_ENTRIES)
-    work = thinking(engine, state, 14)
-    yield row(
-        "connect_four: engine 14", "nodes/s", rate(work, settings.seconds), (10e6, 25e6), "table of 2^20, emptied"
-    )
+    timing = thinking(engine, state, 14, settings.seconds)
+    yield row("connect_four: engine 14", "nodes/s", timing, (10e6, 25e6), "table of 2^20, empty")
 
 
-def thinking(engine: Engine, state: Any, depth: int) -> Callable[[], int]:
-    """Work for `rate`: one search that remembers nothing; a unit is a node."""
-
-    def work() -> int:
+def thinking(engine: Engine, state: Any, depth: int, seconds: float) -> Timing:
+    """Nodes a second of searches that remember nothing, by the engine's own clock: emptying the table is not part of the work."""
+    values, spent = [], 0.0
+    engine.search(state, depth=depth)
+    while len(values) < REPEATS or spent < seconds:
         engine.forget()
-        return engine.search(state, depth=depth).nodes
-
-    return work
+        found = engine.search(state, depth=depth)
+        values.append(found.nodes / found.seconds)
+        spent += found.seconds
+    return Timing(values)
 
 
 def disc_squares(game: Game) -> Evaluator:
@@ -96,10 +100,10 @@ def corner_weight(square: int) -> float:
 def bench_othello(settings: Settings) -> Iterator[Row]:
     """Eight moves deep from the start with a linear evaluator over the discs of each square."""
     game = games.load(OTHELLO)
-    work = thinking(Engine(game, disc_squares(game), options=Options(), entries=TABLE_ENTRIES), start_of(game), 8)
-    yield row(
-        "othello: engine 8, linear", "nodes/s", rate(work, settings.seconds), (4e6, 12e6), "table of 2^20, emptied"
-    )
+    engine = Engine(game, disc_squares(game), options=Options(), entries=TABLE_ENTRIES)
+    for depth in (8, 11):
+        timing = thinking(engine, start_of(game), depth, settings.seconds)
+        yield row(f"othello: engine {depth}, linear", "nodes/s", timing, (4e6, 12e6), "table of 2^20, empty")
 
 
 # --- node counts -----------------------------------------------------------------------------------------------------------
@@ -116,13 +120,15 @@ ALGORITHMS = ("minimax", "alphabeta", "ordered", "negascout", "scout", "alphabet
 
 def bench_nodes(settings: Settings) -> Iterator[Row]:
     """The same positions, depth and values; counts do not depend on the machine."""
-    for name, depth in ((CONNECT_FOUR, SPARSE_DEPTH), (OTHELLO, SPARSE_DEPTH - 2)):
+    for name, depth in COUNTED.items():
         game = games.load(name)
         evaluator = next(b for b in game.baselines.values() if b.kind == "value")
-        states = [game.unrow(r) for r in random_rows(name, SPARSE_ROWS)]
+        states = [game.unrow(r) for r in random_rows(name, COUNTED_ROWS)]
         for algorithm in ALGORITHMS:
             counts = [nodes_of(game, evaluator, algorithm, state, depth) for state in states]
             yield counted(f"{name} {depth}: {algorithm}", counts)
+        levels = [nodes_by_levels(game, evaluator, state, depth) for state in states]
+        yield counted(f"{name} {depth}: mtdf by levels", levels, "one table; each level guesses the last one's value")
         plain = [Engine(game, evaluator, options=PLAIN).search(state, depth=depth).nodes for state in states]
         yield counted(f"{name} {depth}: engine, plain", plain, "NegaScout with table and ordering, all levels")
 
@@ -131,6 +137,16 @@ def nodes_of(game: Game, evaluator: Baseline, algorithm: str, state: Any, depth:
     bench = make_bench(game, evaluator, algorithm, depth)
     evaluate_state(bench, state, depth)
     return int(bench.stack.control[NODES])
+
+
+def nodes_by_levels(game: Game, evaluator: Baseline, state: Any, depth: int) -> int:
+    """MTD(f) as it is used: depth 1, 2 ... with one table, from which each level takes its first guess."""
+    table, nodes = make_table(TABLE_ENTRIES), 0
+    for level in range(1, depth + 1):
+        bench = make_bench(game, evaluator, "mtdf", level, table=table)
+        evaluate_state(bench, state, level)
+        nodes += int(bench.stack.control[NODES])
+    return nodes
 
 
 def counted(name: str, counts: list[int], note: str = "") -> Row:
@@ -142,7 +158,7 @@ def bench_leaves(settings: Settings) -> Iterator[Row]:
     """SSS* visits no leaf that alpha-beta does not."""
     game = games.load(CONNECT_FOUR)
     evaluator = next(b for b in game.baselines.values() if b.kind == "value")
-    states = [game.unrow(r) for r in random_rows(CONNECT_FOUR, SPARSE_ROWS)]
+    states = [game.unrow(r) for r in random_rows(CONNECT_FOUR, COUNTED_ROWS)]
     for algorithm in ("alphabeta", "sss_star"):
         memory = np.zeros(1, np.int64)
         bench = make_bench(game, evaluator, algorithm, 6, visitor=Visitor(count_leaves, memory))
@@ -152,12 +168,13 @@ def bench_leaves(settings: Settings) -> Iterator[Row]:
 
 
 def bench_chance(settings: Settings) -> Iterator[Row]:
-    """Star1 and Star2 find expectiminimax's value with fewer evaluations."""
+    """Star1 and Star2 find expectiminimax's value with fewer evaluations; the shipped linear evaluator."""
     game = games.load(BACKGAMMON)
-    states = [game.unrow(r) for r in decisions_of(game, random_rows(BACKGAMMON, SPARSE_ROWS))]
+    evaluator = find_evaluator(game, "linear")
+    states = [game.unrow(r) for r in decisions_of(game, random_rows(BACKGAMMON, COUNTED_ROWS))]
     for algorithm in ("expectiminimax", "star1", "star2"):
         memory = np.zeros(1, np.int64)
-        bench = make_bench(game, NOTHING, algorithm, 2, visitor=Visitor(count_leaves, memory))
+        bench = make_bench(game, evaluator, algorithm, 2, visitor=Visitor(count_leaves, memory))
         values = [evaluate_state(bench, state, 2) for state in states]
         note = f"{len(states)} decisions, mean value {statistics.fmean(values):+.4f}"
         yield counted(f"backgammon 2: {algorithm}, leaves", [int(memory[0])], note)

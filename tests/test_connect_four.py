@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import DATA, ROOT, python_state, random_game
+from conftest import DATA, ROOT, python_state, random_game, read_json
 
 from envs import games
 from envs.errors import InputError
@@ -17,6 +17,7 @@ from envs.games.connect_four.features import POINTS_SCALE, points_1, points_2
 from envs.games.connect_four.rules import State
 from envs.kernel import JIT
 from search.control import NODES, STOP, Stopped, make_control
+from search.database import load_databases
 from search.solvers.connect_four import SMALLEST_TABLE, Solver
 
 GAME = games.load("connect_four")
@@ -488,3 +489,26 @@ def test_interpreted_it_does_the_same():
 def test_the_first_player_wins_in_the_centre():
     solution = Solver(1 << 24).solve(RULES.initial(), make_control())
     assert (solution.score, solution.best) == (1, (3,))
+
+
+# --- the shipped book ------------------------------------------------------------------------------------------------------
+
+
+def test_the_book_knows_the_opening():
+    """The values of the seven first moves (Allis 1988, Tromp 1995), and that the centre is the only good one."""
+    (book,) = [b for b in load_databases(GAME) if b.description.kind == "book"]
+    start = GAME.rules.initial()
+    assert book.find(start).value == 1
+    assert book.moves(start) == [3]
+    known = read_json("connect_four/perft.json")["first_move_values_columns_1..7"]
+    assert [-book.find(GAME.rules.play(start, np.int64(column))).value for column in range(7)] == known
+    assert book.find(GAME.parse("44444")) is None
+
+
+def test_the_book_agrees_with_its_own_deeper_positions():
+    """A position is worth the best of its successors, for all positions of the first three plies."""
+    (book,) = [b for b in load_databases(GAME) if b.description.kind == "book"]
+    for moves in ("", "1", "4", "12", "44", "37", "434", "171"):
+        state = GAME.parse(moves) if moves else GAME.rules.initial()
+        values = [-book.find(GAME.rules.play(state, np.int64(move))).value for move in GAME.moves(state)]
+        assert book.find(state).value == max(values)
