@@ -201,14 +201,13 @@ def evaluate_state(bench: Bench, state: Any, depth: int, alpha: float = -math.in
 
 
 @kernel
-def search_root(rules, run, leaf, visitor, state, depth, options, stack, moves, rows, first, full, values):
-    """values[i]: of each root move for the mover, `depth` >= 1 moves deep; returns the number of moves.
+def search_root(rules, run, leaf, visitor, state, depth, options, stack, moves, rows, n, first, full, values):
+    """values[i]: of each root move for the mover, `depth` >= 1 moves deep.
 
-    moves [M] and rows [M, W] hold the distinct moves, the one at index `first` is searched first. With `full` every value is what the algorithm
+    moves [M] and rows [M, W] hold the n distinct moves, the one at index `first` is searched first. With `full` every value is what the algorithm
     gives with an open window. Otherwise the window closes as better moves are found, but never so far that a tie is lost: values equal to the
     best are exact, the others are upper bounds.
     """
-    n = rules.expand(state, moves, rows)
     me = np.int64(rules.seat(state))
     best = -np.inf
     for k in range(n):
@@ -221,7 +220,6 @@ def search_root(rules, run, leaf, visitor, state, depth, options, stack, moves, 
         if stopped(stack.control):
             break
     stack.control[NOISY] = 0
-    return n
 
 
 class _Root(NamedTuple):
@@ -238,8 +236,9 @@ def _search_root(
     """`search_root` under supervision; the number of moves, or 0 if it was stopped."""
     rules, algorithm = bench.game.rules, bench.algorithm
     arguments = (bench.deep.leaf, bench.visitor, state, np.int64(depth), bench.options, bench.stack, *root[:2])
-    ordered = (np.int64(first), full, root.values)
-    n = supervised(bench.stack.control, seconds, search_root, rules, algorithm.run, *arguments, *ordered)
+    n = rules.expand(state, *root[:2])  # out here, so that a large generator is not compiled once more
+    ordered = (np.int64(n), np.int64(first), full, root.values)
+    supervised(bench.stack.control, seconds, search_root, rules, algorithm.run, *arguments, *ordered)
     return 0 if stopped(bench.stack.control) else int(n)
 
 

@@ -11,6 +11,7 @@ from conftest import python_state, random_game
 
 from envs import games
 from envs.errors import InputError
+from search.agent import Agent
 
 NIM, THREE = games.load("nim"), games.load("tic_tac_toe_three")
 
@@ -233,3 +234,43 @@ def test_after_four_moves_it_is_a_draw_for_three_and_a_win_for_any_two(cells):
 def test_it_is_a_draw_for_three_and_a_win_for_any_two():
     assert everybody_for_himself("-" * 12) == (0, 0, 0)
     assert all(is_beaten("-" * 12, victim) for victim in range(3))
+
+
+# --- tic-tac-toe by criteria of a move -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("position", "best"),
+    [
+        ("XX-OO----", {"c1"}),  # its own three before the block
+        ("X---XO-O-", {"c3"}),
+        ("XX--O----", {"c1"}),  # the block
+        ("---------", {"b2"}),  # the most open lines
+        ("X---O----", {"b1", "a2", "c1", "a3"}),  # X enables a three of its own
+    ],
+)
+def test_criteria_of_tic_tac_toe(position, best):
+    game = games.load("tic_tac_toe")
+    state = game.parse(position)
+    ranked = Agent(game, game.baselines["criteria"]).rank(state)
+    assert ranked[0].text in best
+
+
+def test_criteria_block_unless_they_win():
+    """In every position of random games: a winning move is taken, else a threat is met."""
+    game = games.load("tic_tac_toe")
+    agent = Agent(game, game.baselines["criteria"])
+    met = 0
+    for number in range(40):
+        for state in random_game(game, 5, number):
+            if game.rules.outcome(state)[0]:
+                continue
+            chosen = agent.choose(state)
+            wins = [m for m in game.moves(state) if game.rules.outcome(game.rules.play(state, m))[0]]
+            wins = [m for m in wins if game.rules.outcome(game.rules.play(state, m))[1] < 0]
+            passed = game.state(state.opponent, state.me)
+            threats = [m for m in game.moves(state) if game.rules.outcome(game.rules.play(passed, m))[1] < 0]
+            if wins or threats:
+                met += 1
+                assert chosen in (wins or threats)
+    assert met > 30

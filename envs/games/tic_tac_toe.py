@@ -130,6 +130,25 @@ def open_lines(state):
     return difference / 9.0
 
 
+WIN, BLOCK, THREAT = 1000.0, 100.0, 10.0
+"""weights of the criteria: each outweighs all that follow, since a move can touch four lines at most and mobility is at most eight lines"""
+
+
+@kernel
+def criteria(parent, move, child):
+    """The criteria of a move that the lectures name: does it complete a three, block threes of the opponent, enable threes of one's own; then
+    mobility, lines still open for me minus those open for him."""
+    mine, his = child.opponent, child.me
+    total = 0.0
+    for line in LINES:
+        if line >> move & 1 and popcount(parent.opponent & line) == 2:
+            total += BLOCK
+        if popcount(mine & line) == 2 and his & line == 0:
+            total += THREAT
+        total += int(his & line == 0) - int(mine & line == 0)
+    return total + WIN if has_line(mine) else total
+
+
 def parse(text: str) -> State:
     """Nine characters `X`, `O`, `-` row by row; X moves first, so the counts say whose turn it is."""
     board = text.strip().upper().replace("/", "").replace(".", "-")
@@ -208,7 +227,8 @@ GAME = Game(
     ansi=ansi,
     draw=draw,
     baselines={
-        "open_lines": Baseline("open_lines", "value", open_lines, "lines that can still be completed, mine minus his")
+        "open_lines": Baseline("open_lines", "value", open_lines, "lines that can still be completed, mine minus his"),
+        "criteria": Baseline("criteria", "rank", criteria, "completes, blocks, enables a three; then lines still open"),
     },
     probes=(("start", "---------"), ("centre taken", "X---O----")),
     symmetries=SYMMETRIES,
