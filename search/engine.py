@@ -31,8 +31,8 @@ import numpy as np
 
 from envs.kernel import kernel
 from search import table as tt
-from search.algorithms.alphabeta import leave
 from search.control import enter, stopped
+from search.stack import leave
 
 OPEN, GENERATION, VERSION = 4, 5, 6
 """control[OPEN]: evaluations and other answers that are no proofs, so far; [GENERATION]: number of this search; [VERSION]: of the evaluator"""

@@ -215,10 +215,11 @@ def test_quiescence_sees_beyond_the_horizon():
     assert tactics("horizon", 2) == (0, 0.0)
 
 
-def test_null_move_is_not_sound_in_zugzwang():
-    exact = tactics("zugzwang", 4)
-    assert exact == (1, 5.0)
-    assert tactics("zugzwang", 4, null_reduction=1) in {exact, (0, 1.0)}
+def test_null_move_keeps_this_value():
+    """The levels before have put the right move first, so its reply is searched with an open window, where no pass is tried. That a pass errs in
+    zugzwang is shown by the textbook form (tests/test_selective.py)."""
+    assert tactics("zugzwang", 4) == (1, 5.0)
+    assert tactics("zugzwang", 4, null_reduction=1) == (1, 5.0)
 
 
 def test_quiescence_is_on_where_a_game_marks_moves():
