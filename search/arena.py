@@ -1,9 +1,12 @@
 """The arena: two players, many games, and how sure the difference is.
 
     python -m search.arena backgammon network pubeval --games 1000
+    python -m search.arena othello NEW.safetensors@depth=4 OLD.safetensors@depth=4 --games 4000 --sprt 0 20
+    python -m search.arena connect_four FILE.safetensors@ties=random perfect --first-only --games 300
 
-Games come in pairs with the same dice and swapped seats; see `search.match` for this and for the luck adjustment. +-
-is one standard error.
+Games come in pairs with the same dice and swapped seats; see `search.match` for this, for noise and for the luck
+adjustment, `search.sequential` for the test that ends a match early, and `search.spec` for how players are named. +- is
+one standard error.
 """
 
 from __future__ import annotations
@@ -20,22 +23,29 @@ from envs.cli import INTERRUPTED, Parser, guarded
 from envs.errors import InputError
 from envs.game import Game
 from search.leaf import Leaf
-from search.match import SLOTS, Match, MatchResult, elo, match
+from search.match import SLOTS, Elo, Match, MatchResult, elo, match
 from search.named import DEFAULT, find_evaluator, leaf_of, shipped
 from search.players import GNUBG, Player, find_player, leaf_in
 from search.plies import CANDIDATES
+from search.sequential import LIMIT, Hypotheses
+from search.spec import parse_player
 
 __all__ = ["Match", "MatchResult", "main", "match"]
+
+
+PLAYER_HELP = (
+    "a shipped evaluator, an evaluator file, a baseline, random, perfect (where the game is solved) or gnubg; then perhaps "
+    "@SETTING=VALUE,... of plies, ties=random, depth, nodes, seconds, algorithm: FILE@depth=8 plays with the engine"
+)
 
 
 def parser() -> Parser:
     p = Parser(prog="python -m search.arena", description="Play a match in pairs of games with the same dice.")
     p.add_argument("game", help=f"one of {', '.join(games.names())}")
-    p.add_argument("first", help="a shipped evaluator, an evaluator file, a baseline, random, or gnubg")
+    p.add_argument("first", help=PLAYER_HELP)
     p.add_argument("second", help="its opponent, named in the same way")
-    p.add_argument(
-        "--games", type=int, default=1000, help="even; at most so many with --until-error (default %(default)s)"
-    )
+    until = "even; at most so many with --until-error or --sprt (default %(default)s)"
+    p.add_argument("--games", type=int, default=1000, help=until)
     plies = "plies that %s player looks ahead, as TD-Gammon counts them (default 1; gnubg counts one less)"
     p.add_argument("--plies", type=int, default=1, choices=(1, 2), help=plies % "the first")
     p.add_argument("--opponent-plies", type=int, default=1, choices=(1, 2), help=plies % "the second")
@@ -51,7 +61,12 @@ def parser() -> Parser:
         help="evaluator of the luck adjustment, or none; auto (default): a player's own, where a player is slow",
     )
     p.add_argument("--until-error", type=float, metavar="E", help="stop when the standard error is at most E")
-    p.add_argument("--opening-plies", type=int, help="random moves at the start (default 0; 2 for games without dice)")
+    sprt = "play until ELO0 or ELO1 is accepted as what the first is better by (errors 5 %% each)"
+    p.add_argument("--sprt", type=float, nargs=2, metavar=("ELO0", "ELO1"), help=sprt)
+    opening = "random moves at the start (default 0; 2 for games without dice and with swapped seats)"
+    p.add_argument("--opening-plies", type=int, help=opening)
+    p.add_argument("--noise", type=float, default=0.0, help="probability that a move is random, whoever is on turn")
+    p.add_argument("--first-only", action="store_true", help="the first player begins every game: no pairs")
     p.add_argument("--slots", type=int, default=SLOTS, help="games side by side (default %(default)s)")
     p.add_argument("--threads", type=int, help="default: one a core; changes no result")
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
@@ -85,6 +100,8 @@ def check_options(options: Any) -> None:
             raise InputError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
     if options.until_error is not None and not options.until_error > 0.0:
         raise InputError(f"--until-error must be above 0, not {options.until_error:g}")
+    if options.sprt is not None and options.until_error is not None:
+        raise InputError("--sprt and --until-error exclude each other: each says when the match ends")
 
 
 def find_luck(game: Game, options: Any, first: Player, second: Player) -> tuple[Leaf | None, str | None]:
@@ -95,7 +112,7 @@ def find_luck(game: Game, options: Any, first: Player, second: Player) -> tuple[
     games.
     """
     name = options.luck
-    slow = max(options.plies, options.opponent_plies) > 1 or GNUBG in (options.first, options.second)
+    slow = is_slow(options.first, options.plies) or is_slow(options.second, options.opponent_plies)
     if name == "none" or (name == "auto" and not (slow and game.rules.max_chance)):
         return None, None
     if name != "auto":
@@ -107,13 +124,22 @@ def find_luck(game: Game, options: Any, first: Player, second: Player) -> tuple[
     return (leaf_of(find_evaluator(game, DEFAULT)), DEFAULT) if DEFAULT in shipped(game) else (None, None)
 
 
+def is_slow(text: str, plies: int) -> bool:
+    """Whether a player takes much longer for a move than 1 ply of its evaluator does."""
+    spec = parse_player(text)
+    return spec.searches or (spec.plies or plies) > 1 or spec.name == GNUBG
+
+
 def start(game: Game, options: Any, first: Player, second: Player, luck: Leaf | None) -> Match:
     """The match, after a first step of a small one: kernels are compiled or loaded before the clock runs."""
-    limits = {"slots": options.slots, "threads": options.threads, "opening_plies": options.opening_plies}
-    contest = Match(
-        game, first, second, options.games, options.seed, luck=luck, until_error=options.until_error, **limits
-    )
-    Match(game, first, second, 2, luck=luck, **limits).step()
+    limits = {
+        "slots": options.slots, "threads": options.threads, "opening_plies": options.opening_plies,
+        "noise": options.noise, "first_only": options.first_only, "luck": luck,
+    }  # fmt: skip
+    test = None if options.sprt is None else Hypotheses(*options.sprt)
+    ends = {"until_error": options.until_error, "sequential": test}
+    contest = Match(game, first, second, options.games, options.seed, **limits, **ends)
+    Match(game, first, second, 2, **limits).step()
     contest.restart_clock()
     return contest
 
@@ -144,8 +170,11 @@ def progress_bar(games: int) -> Iterator[Callable[[Match], None]]:
         task = bar.add_task("", total=games, standing="")
 
         def advance(contest: Match) -> None:
-            mean, error = contest.result().best
+            result = contest.result()
+            mean, error = result.best
             standing = "" if math.isnan(error) else f"{mean:+.3f} ± {error:.3f}"
+            if result.log_likelihood_ratio is not None:
+                standing += f", LLR {result.log_likelihood_ratio:+.2f}"
             bar.update(task, completed=contest.ended, standing=standing)
 
         yield advance
@@ -154,7 +183,7 @@ def progress_bar(games: int) -> Iterator[Callable[[Match], None]]:
 def report(game: Game, result: MatchResult, luck_name: str | None, options: Any) -> None:
     """The result on stdout."""
     if options.json:
-        print(json.dumps(as_json(result, luck_name, options)))
+        print(json.dumps(as_json(game, result, luck_name, options)))
         return
     from rich.console import Console
     from rich.table import Table
@@ -177,11 +206,42 @@ def lines(game: Game, result: MatchResult, luck_name: str | None) -> list[tuple[
         table.append((outcome_name(game, value), counts))
     if 0 in game.rules.outcomes or 0 in result.outcomes:
         table.append(("draws", str(result.outcomes.get(0, 0))))
-    difference = elo(result) if max(game.rules.outcomes) == 1 else None
-    if difference is not None:
-        table.append(("Elo", f"{difference[0]:+.0f} ± {_number(difference[1], 0)}"))
+    table += rating_lines(game, result)
     speed = f"{result.games} in {result.seconds:.1f} s, {result.games_per_second:.0f} a second"
-    return [*table, ("games", speed), ("", f"± is one standard error; {result.games // 2} pairs, seed {result.seed}")]
+    return [*table, ("games", speed), ("", f"± is one standard error; {protocol(result)}")]
+
+
+def rating_lines(game: Game, result: MatchResult) -> list[tuple[str, str]]:
+    """(what, text): the score, the Elo difference, the pairs, and the sequential test."""
+    table = []
+    difference = elo(result) if max(game.rules.outcomes) == 1 else None
+    if max(game.rules.outcomes) == 1:
+        table.append(("score", f"{100 * result.score:.1f} ± {_number(50 * result.standard_error, 1)} %"))
+    if difference is not None:
+        table.append(("Elo", elo_text(difference)))
+    if result.pentanomial is not None and (difference is not None or result.hypotheses is not None):
+        table.append(("pairs scoring 0, 1/2, 1, 3/2, 2", " ".join(map(str, result.pentanomial))))
+    if result.hypotheses is not None:
+        low, high = result.hypotheses
+        verdict = "undecided" if result.accepted is None else f"accepted: {result.accepted:g}"
+        ratio = f"LLR {result.log_likelihood_ratio:+.2f} of ±{LIMIT:.2f}"
+        table.append((f"Elo {low:g} against {high:g}", f"{verdict}  ({ratio})"))
+    return table
+
+
+def elo_text(difference: Elo) -> str:
+    text = f"{difference.difference:+.0f} ± {_number(difference.error, 0)}"
+    if math.isnan(difference.error):
+        return text
+    return f"{text}, 95 % from {difference.low:+.0f} to {difference.high:+.0f}"
+
+
+def protocol(result: MatchResult) -> str:
+    """How the games were played, in words."""
+    games = "the first player began every game" if result.first_only else f"{result.games // 2} pairs"
+    noise = f", {100 * result.noise:g} % random moves" if result.noise else ""
+    stopped = "; a match that stops by a test flatters the winner" if result.accepted is not None else ""
+    return f"{games}{noise}, seed {result.seed}{stopped}"
 
 
 def outcome_name(game: Game, value: int) -> str:
@@ -195,16 +255,24 @@ def _number(error: float, digits: int = 4) -> str:
     return "?" if math.isnan(error) else f"{error:.{digits}f}"
 
 
-def as_json(result: MatchResult, luck_name: str | None, options: Any) -> dict[str, Any]:
-    """The result as plain JSON: NaN becomes null, outcome values become texts."""
+def as_json(game: Game, result: MatchResult, luck_name: str | None, options: Any) -> dict[str, Any]:
+    """The result as plain JSON: what is not finite becomes null, outcome values become texts."""
+    difference = elo(result) if max(game.rules.outcomes) == 1 else None
     fields = result._asdict() | {
         "outcomes": {str(value): n for value, n in result.outcomes.items()},
+        "score": result.score,
+        "elo": None if difference is None else plain(difference._asdict()),
         "games_per_second": result.games_per_second,
         "luck": luck_name,
-        "plies_first": options.plies,
-        "plies_second": options.opponent_plies,
+        "plies_first": parse_player(options.first).plies or options.plies,
+        "plies_second": parse_player(options.second).plies or options.opponent_plies,
     }
-    return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in fields.items()}
+    return plain(fields)
+
+
+def plain(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without numbers that JSON does not have."""
+    return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in fields.items()}
 
 
 if __name__ == "__main__":

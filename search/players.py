@@ -2,9 +2,9 @@
 
 A player gets a batch of decisions (dice rolled) and returns the results of its moves. It never sees whom it plays
 against, and its answer to one decision does not depend on the other decisions of the batch, nor on the number of
-threads.
+threads. How people name players is told in `search.spec`.
 
-Letters: n decisions, W integers a state, K outputs of an evaluator.
+Letters: n decisions, W integers a state, M most moves of a decision.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,16 +24,24 @@ from envs.bits import TIE, random_word
 from envs.errors import InputError
 from envs.game import Baseline, Game
 from envs.kernel import kernel
+from search.control import make_control, supervised
 from search.evaluator import Evaluator
 from search.leaf import Leaf
 from search.named import find_evaluator, leaf_of, shipped
-from search.plies import CANDIDATES, MARGIN, Bench, choose_rows, make_bench, ply_label
+from search.plies import CANDIDATES, MARGIN, Bench, make_bench, ply_label, score_moves
+from search.spec import PlayerSpec, parse_player
 
-RANDOM, GNUBG = "random", "gnubg"
+RANDOM, GNUBG, PERFECT = "random", "gnubg", "perfect"
 """players that are no evaluators"""
+TIED = 1e-6
+"""values of moves that differ by less, in outcome units, are equally good: mirror images are summed up in another order"""
+TIED_DEEPER = 5e-10
+"""... at 2 plies, where moves that were not searched stand a little more than this below those that were"""
 
 
 class Player(Protocol):
+    """Those below also have `tied(row)`, the results [k, W] of all moves that are equally good to them."""
+
     @property
     def name(self) -> str: ...
 
@@ -63,6 +72,28 @@ class Workers(Generic[Scratch]):
         jobs: Iterable[slice] = [slice(a, b) for a, b in itertools.pairwise(cuts)]
         list(_pool(len(self._scratch)).map(work, jobs, self._scratch[:threads]))
 
+    def each(self, work: Callable[[int, Scratch], None], n: int) -> None:
+        """work(i, scratch) for i = 0 .. n - 1, a free thread taking the next: for work whose pieces differ in length."""
+        numbers, stop = itertools.count(), threading.Event()
+
+        def share(scratch: Scratch) -> None:
+            try:
+                while not stop.is_set() and (i := next(numbers)) < n:
+                    work(i, scratch)
+            except BaseException:
+                stop.set()
+                raise
+
+        threads = min(len(self._scratch), n)
+        if threads <= 1:
+            share(self._scratch[0])
+            return
+        try:  # supervised: Ctrl-C comes to this thread, and stops searches in the others too
+            pool = _pool(len(self._scratch))
+            supervised(make_control(), None, lambda: list(pool.map(share, self._scratch[:threads])))
+        finally:
+            stop.set()
+
 
 def cores() -> int:
     """Processor cores that this process may use."""
@@ -89,40 +120,62 @@ class EvaluatorPlayer:
         candidates: int = CANDIDATES,
         margin: float = MARGIN,
         threads: int | None = None,
+        ties: bool = False,
     ) -> None:
-        """`candidates` 0: a second ply looks at all moves. `threads` None: one a core."""
-        self.game, self.leaf, self.name = game, leaf, name
+        """`candidates` 0: a second ply looks at all moves. `threads` None: one a core. `ties`: any of equally good
+        moves (by less than TIED), drawn by (seed, game, ply); else the first of the equal."""
+        self.game, self.leaf, self.name, self.plies = game, leaf, name, plies
+        self._ties = ties
         self._limits = (int(plies), int(candidates), float(margin))
         self._workers: Workers[Bench] = Workers(threads, lambda: make_bench(leaf, game))
 
     def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
+        return self.decide(rows, keys, seed)[0]
+
+    def decide(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """What `choose` returns, and the values [n] of the decisions for their movers, in outcome units."""
         chosen, values = np.empty_like(rows), np.empty(len(rows))
-        outputs = np.empty((len(rows), len(self.leaf.weights.outcomes)), np.float32)
 
         def work(part: slice, bench: Bench) -> None:
-            choose_rows(
-                self.game.rules, self.leaf, rows[part], *self._limits, bench, chosen[part], values[part], outputs[part]
-            )
+            batch = (rows[part], keys[part], np.int64(seed), self._ties)
+            choose_valued(self.game.rules, self.leaf, *batch, *self._limits, bench, chosen[part], values[part])
 
         self._workers.run(work, len(rows))
-        return chosen
+        return chosen, values
+
+    def tied(self, row: np.ndarray) -> np.ndarray:
+        best = self.game.buffers()[1]
+
+        def work(part: slice, bench: Bench) -> None:
+            nonlocal best
+            best = best[: find_tied(self.game.rules, self.leaf, row, *self._limits, bench, best)]
+
+        self._workers.run(work, 1)
+        return best
 
 
 class RankPlayer:
     """Plays a baseline that only orders the moves of one position, such as pubeval."""
 
-    def __init__(self, game: Game, baseline: Baseline, threads: int | None = None) -> None:
-        self.game, self.baseline, self.name = game, baseline, baseline.name
+    def __init__(self, game: Game, baseline: Baseline, threads: int | None = None, ties: bool = False) -> None:
+        self.game, self.baseline, self.name, self._ties = game, baseline, baseline.name, ties
         self._workers: Workers[tuple[np.ndarray, np.ndarray]] = Workers(threads, game.buffers)
 
     def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
         chosen = np.empty_like(rows)
 
         def work(part: slice, buffers: tuple[np.ndarray, np.ndarray]) -> None:
-            choose_ranked(self.game.rules, self.baseline.function, rows[part], *buffers, chosen[part])
+            batch = (rows[part], keys[part], np.int64(seed), self._ties)
+            choose_ranked(self.game.rules, self.baseline.function, *batch, *buffers, chosen[part])
 
         self._workers.run(work, len(rows))
         return chosen
+
+    def tied(self, row: np.ndarray) -> np.ndarray:
+        moves, children = self.game.buffers()
+        scores = np.empty(len(moves))
+        n = rank_moves(self.game.rules, self.baseline.function, self.game.unrow(row), moves, children, scores)
+        return children[:n][scores[:n] == scores[:n].max()]
 
 
 class RandomPlayer:
@@ -139,19 +192,79 @@ class RandomPlayer:
         choose_random(self.game.rules, rows, keys, np.int64(seed), *self._buffers, chosen)
         return chosen
 
+    def tied(self, row: np.ndarray) -> np.ndarray:
+        moves, children = self.game.buffers()
+        return children[: self.game.rules.expand(self.game.unrow(row), moves, children)]
+
+
+# --- kernels ------------------------------------------------------------------------------------------------------
+
 
 @kernel
-def choose_ranked(rules, rank, rows, moves, children, chosen):
-    """chosen[i] = result of the highest-ranked move of the decision rows[i]; ties go to the first."""
+def tolerance(plies):
+    """How far apart equally good values may be."""
+    return TIED if plies == 1 else TIED_DEEPER
+
+
+@kernel
+def pick_tied(values, n, within, word):
+    """Index of one of those of values [n] that are `within` so much of the greatest: the first for `word` 0."""
+    best = values[0]
+    for i in range(1, n):
+        best = max(best, values[i])
+    tied = 0
+    for i in range(n):
+        if values[i] >= best - within:
+            tied += 1
+    left = word % tied
+    for i in range(n):
+        if values[i] >= best - within:
+            if left == 0:
+                return i
+            left -= 1
+    return n - 1
+
+
+@kernel
+def choose_valued(rules, leaf, rows, keys, seed, ties, plies, candidates, margin, bench, chosen, values):
+    """chosen[i] = result of a best move of the decision rows[i], values[i] = its value for the mover."""
     for i in range(len(rows)):
-        state = rules.load(rows[i])
-        n = rules.expand(state, moves, children)
-        best, highest = 0, -np.inf
-        for k in range(n):
-            score = rank(state, moves[k], rules.load(children[k]))
-            if score > highest:
-                best, highest = k, score
-        chosen[i] = children[best]
+        n, best = score_moves(rules, leaf, rules.load(rows[i]), plies, candidates, margin, bench)
+        values[i] = bench.values[best]
+        if ties:
+            best = pick_tied(bench.values, n, tolerance(plies), random_word(seed, keys[i, 0], keys[i, 1], TIE))
+        chosen[i] = bench.rows[0, best]
+
+
+@kernel
+def find_tied(rules, leaf, row, plies, candidates, margin, bench, found):
+    """Results of all best moves of the decision `row` to found [M, W]; returns how many."""
+    n, best = score_moves(rules, leaf, rules.load(row), plies, candidates, margin, bench)
+    k = 0
+    for i in range(n):
+        if bench.values[i] >= bench.values[best] - tolerance(plies):
+            found[k] = bench.rows[0, i]
+            k += 1
+    return k
+
+
+@kernel
+def rank_moves(rules, rank, state, moves, children, scores):
+    """scores [M] of the moves of the decision `state`; returns how many there are."""
+    n = rules.expand(state, moves, children)
+    for k in range(n):
+        scores[k] = rank(state, moves[k], rules.load(children[k]))
+    return n
+
+
+@kernel
+def choose_ranked(rules, rank, rows, keys, seed, ties, moves, children, chosen):
+    """chosen[i] = result of a highest-ranked move of the decision rows[i]."""
+    scores = np.empty(len(moves))
+    for i in range(len(rows)):
+        n = rank_moves(rules, rank, rules.load(rows[i]), moves, children, scores)
+        word = random_word(seed, keys[i, 0], keys[i, 1], TIE) if ties else np.int64(0)
+        chosen[i] = children[pick_tied(scores, n, 0.0, word)]
 
 
 @kernel
@@ -168,27 +281,57 @@ def choose_random(rules, rows, keys, seed, moves, children, chosen):
 def player_names(game: Game) -> list[str]:
     """Names that `find_player` knows, besides files."""
     gnubg = [GNUBG] if game.name == "backgammon" else []
-    return [*shipped(game), *game.baselines, RANDOM, *gnubg]
+    perfect = [PERFECT] if game.rules.max_chance == 0 and game.rules.num_players == 2 else []
+    return [*shipped(game), *game.baselines, RANDOM, *perfect, *gnubg]
 
 
 def find_player(
-    game: Game, name: str, plies: int = 1, candidates: int = CANDIDATES, threads: int | None = None
+    game: Game, text: str, plies: int = 1, candidates: int = CANDIDATES, threads: int | None = None
 ) -> Player:
-    """The player called `name`: random, a baseline, a shipped evaluator, an evaluator file, or gnubg. Raises
-    InputError."""
+    """The player that `text` names (see `search.spec`): random, perfect, a baseline, a shipped evaluator, an evaluator
+    file, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
+    spec = parse_player(text)
+    plies = spec.plies or plies
     if plies not in (1, 2):
         raise InputError(f"players look 1 or 2 plies ahead, not {plies}")
-    if name not in player_names(game) and not (Path(name).is_file() or name.endswith(".safetensors")):
-        raise InputError(f"no player {name!r} for {game.name}: name an evaluator file or one of {_listed(game)}")
-    if name == RANDOM:
+    known = player_names(game)
+    if spec.name == PERFECT and PERFECT not in known:
+        _find_perfect(game)  # says why there is none
+    if spec.name not in known and not (Path(spec.name).is_file() or spec.name.endswith(".safetensors")):
+        raise InputError(
+            f"no player {spec.name!r} for {game.name}: name an evaluator file or one of {', '.join(known)}"
+        )
+    if spec.name in (RANDOM, GNUBG, PERFECT) and spec.name not in game.baselines:
+        return _special_player(game, spec, plies, threads)
+    evaluator = find_evaluator(game, spec.name)
+    if spec.searches:
         if plies > 1:
-            raise InputError("random does not look ahead at all: it plays at 1 ply only")
-        return RandomPlayer(game)
-    if name == GNUBG and game.name == "backgammon":
+            raise InputError(f"{text} searches: {plies} plies do not belong to it")
+        from search.searching import SearchingPlayer
+
+        return SearchingPlayer(game, evaluator, spec.label, spec.algorithm, spec.limits, spec.ties, threads)
+    return player_of(game, evaluator, spec.label, plies, candidates, threads, spec.ties)
+
+
+def _special_player(game: Game, spec: PlayerSpec, plies: int, threads: int | None) -> Player:
+    """A player that is no evaluator."""
+    if spec.settings or (spec.name == PERFECT and plies > 1):
+        raise InputError(f"{spec.name} takes no such settings: {spec.settings or f'{plies} plies'}")
+    if spec.name == PERFECT:
+        return _find_perfect(game, threads)
+    if spec.name == GNUBG:
         from search.gnubg import GnubgPlayer
 
         return GnubgPlayer(plies)
-    return player_of(game, find_evaluator(game, name), name, plies, candidates, threads)
+    if plies > 1:
+        raise InputError("random does not look ahead at all: it plays at 1 ply only")
+    return RandomPlayer(game)
+
+
+def _find_perfect(game: Game, threads: int | None = None) -> Player:
+    from search.perfect import PerfectPlayer
+
+    return PerfectPlayer(game, threads)
 
 
 def player_of(
@@ -198,19 +341,17 @@ def player_of(
     plies: int = 1,
     candidates: int = CANDIDATES,
     threads: int | None = None,
+    ties: bool = False,
 ) -> Player:
     """A player with this evaluator or baseline; InputError for 2 plies with one that only ranks moves."""
     if plies == 1 and isinstance(evaluator, Baseline) and evaluator.kind == "rank":
-        return RankPlayer(game, evaluator, threads)
+        return RankPlayer(game, evaluator, threads, ties)
     label = Path(name).stem if name.endswith(".safetensors") else name
-    return EvaluatorPlayer(game, leaf_of(evaluator), f"{label}{ply_label(plies)}", plies, candidates, threads=threads)
+    leaf = leaf_of(evaluator)
+    return EvaluatorPlayer(game, leaf, f"{label}{ply_label(plies)}", plies, candidates, threads=threads, ties=ties)
 
 
 def leaf_in(player: Player) -> Leaf | None:
     """The evaluator of a player that has values."""
     leaf: Any = getattr(player, "leaf", None)
     return leaf if isinstance(leaf, Leaf) else None
-
-
-def _listed(game: Game) -> str:
-    return ", ".join(player_names(game))

@@ -181,7 +181,7 @@ def test_rolls_have_their_chances():
     keys = np.stack([2 * np.arange(n), np.zeros(n, np.int64)], axis=1)
     for state in (opening, opening._replace(roll=0)):
         rows, rolls = np.repeat(BACKGAMMON.row(state)[None], n, axis=0), np.empty(n, np.int64)
-        roll_rows(rules, rows, keys, 1, np.empty_like(rows), rolls, np.empty(n, np.int64))
+        roll_rows(rules, rows, keys, 1, 2, np.empty_like(rows), rolls, np.empty(n, np.int64))
         chances = np.array([rules.chance(state, i)[1] for i in range(rules.num_chance(state))])
         picks = np.bincount(rolls, minlength=len(chances))
         assert (np.abs(picks - n * chances) < SIGMAS * np.sqrt(n * chances)).all()
@@ -231,7 +231,10 @@ def test_long_games_are_draws():
 def test_elo():
     result = match(TIC_TAC_TOE, RandomPlayer(TIC_TAC_TOE), RandomPlayer(TIC_TAC_TOE), 100)
     even = result._replace(outcomes={-1: 25, 0: 50, 1: 25}, standard_error=0.02)
-    assert elo(even) == pytest.approx((0.0, 400 / math.log(10) / 0.25 * 0.01))
+    assert elo(even)[:2] == pytest.approx((0.0, 400 / math.log(10) / 0.25 * 0.01))
+    low, high = (400 * math.log10(s / (1 - s)) for s in (0.5 - 1.96 * 0.01, 0.5 + 1.96 * 0.01))
+    assert elo(even)[2:] == pytest.approx((low, high))
+    assert elo(even._replace(outcomes={-1: 1, 1: 99}))[3] == math.inf  # 0.99 + 1.96 x 0.01 is beyond a score of 1
     assert elo(even._replace(games=11, outcomes={-1: 1, 1: 10}))[0] == pytest.approx(400.0)
     assert elo(even._replace(outcomes={1: 100})) is None
 
@@ -335,7 +338,8 @@ def test_json(capsys, tmp_path):
     assert status == 0
     assert set(result) == {
         "game", "first", "second", "games", "mean", "standard_error", "adjusted_mean", "adjusted_error", "outcomes", "plies",
-        "seconds", "seed", "games_per_second", "luck", "plies_first", "plies_second",
+        "seconds", "seed", "games_per_second", "luck", "plies_first", "plies_second", "noise", "first_only", "pentanomial",
+        "hypotheses", "log_likelihood_ratio", "accepted", "score", "elo",
     }  # fmt: skip
     assert (result["first"], result["second"], result["luck"]) == ("small", "pubeval", str(file))
     assert sum(result["outcomes"].values()) == result["games"] == 4

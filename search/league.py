@@ -1,0 +1,232 @@
+"""A league: every player meets every other one, and all get a rating.
+
+    python -m search.league othello outputs/RUN/past positional mobility --games 100
+    python -m search.league connect_four A.safetensors B.safetensors@depth=4 points_2
+
+Each pairing is a match in pairs with swapped seats (`search.match`), all with the same seed, so with the same openings. Ratings are
+Bradley-Terry's (`search.ratings`) on the Elo scale, where `random`, which joins every league, has 0. In games with larger
+outcomes a win is a win, whatever its size.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from envs import games
+from envs.cli import INTERRUPTED, Parser, guarded
+from envs.errors import InputError
+from envs.game import Game
+from search.match import Match, match
+from search.players import PERFECT, RANDOM, Player, find_player
+from search.progress import counting
+from search.ratings import PRIOR, Ratings, bradley_terry
+from search.spec import parse_player
+
+
+class LeagueResult(NamedTuple):
+    """Ratings and the cross table, strongest first. K players."""
+
+    game: str
+    names: tuple[str, ...]
+    elo: tuple[float, ...]
+    error: tuple[float, ...]
+    """standard errors, of the distance to `random`"""
+    points: tuple[tuple[float, ...], ...]
+    """[K, K]: what the row's player took from the column's, a draw counting half"""
+    played: tuple[tuple[int, ...], ...]
+    """[K, K]"""
+    seed: int
+
+
+class Tables(NamedTuple):
+    """A league in progress."""
+
+    played: np.ndarray
+    """float64 [K, K]"""
+    points: np.ndarray
+    """float64 [K, K]"""
+
+
+def league(
+    game: Game,
+    players: dict[str, Player],
+    games_each: int,
+    seed: int = 0,
+    *,
+    noise: float = 0.0,
+    opening_plies: int | None = None,
+    tables: Tables | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> LeagueResult:
+    """All pairings of `players`, by name, of `games_each` games; the anchor is `random`, or else the first. `progress` is
+    called with the number of pairings played. `tables` [K, K] of zeros hold what was played if the league is broken off."""
+    names = list(players)
+    if len(names) < 2:
+        raise InputError(f"a league needs at least 2 players, not {len(names)}")
+    tables = empty_tables(len(names)) if tables is None else tables
+    for done, (i, j) in enumerate(pairings(names), 1):
+        first, second = players[names[i]], players[names[j]]
+        result = match(game, first, second, games_each, seed, noise=noise, opening_plies=opening_plies)
+        tables.played[i, j] = tables.played[j, i] = result.games
+        tables.points[i, j] = result.score * result.games
+        tables.points[j, i] = result.games - tables.points[i, j]
+        if progress is not None:
+            progress(done)
+    return standings(game, names, tables, seed)
+
+
+def empty_tables(players: int) -> Tables:
+    return Tables(np.zeros((players, players)), np.zeros((players, players)))
+
+
+def anchor_of(names: Sequence[str]) -> int:
+    """Who has 0 Elo."""
+    return names.index(RANDOM) if RANDOM in names else 0
+
+
+def pairings(names: Sequence[str]) -> list[tuple[int, int]]:
+    """All pairs i < j, those of the anchor first: all have a rating as soon as it has met everyone."""
+    anchor = anchor_of(names)
+    pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
+    return sorted(pairs, key=lambda pair: anchor not in pair)
+
+
+def standings(game: Game, names: Sequence[str], tables: Tables, seed: int) -> LeagueResult:
+    """The result, from the tables as they are. Raises InputError where some players cannot be compared yet."""
+    ratings: Ratings = bradley_terry(*tables, anchor_of(names))
+    order = np.argsort(-ratings.elo, kind="stable")
+    square = np.ix_(order, order)
+    return LeagueResult(
+        game.name,
+        tuple(names[i] for i in order),
+        tuple(ratings.elo[order].tolist()),
+        tuple(ratings.error[order].tolist()),
+        tuple(map(tuple, tables.points[square].tolist())),
+        tuple(map(tuple, tables.played[square].astype(int).tolist())),
+        seed,
+    )
+
+
+# --- who plays ----------------------------------------------------------------------------------------------------
+
+
+def find_players(game: Game, texts: Sequence[str], plies: int = 1, threads: int | None = None) -> dict[str, Player]:
+    """Players by short names: each text names one as in `search.arena`, or a folder and with it all evaluator files there.
+    `random` joins. Raises InputError for a folder without any, and for a player named twice."""
+    wanted: list[str] = []
+    for text in texts:
+        wanted += _folder(text) if Path(text).is_dir() else [text]
+    if RANDOM not in wanted:
+        wanted.append(RANDOM)
+    twice = sorted({text for text in wanted if wanted.count(text) > 1})
+    if twice:
+        raise InputError(f"{twice[0]} is named twice: a player meets others, not itself")
+    found = {}
+    for name, text in zip(short_names(wanted), wanted, strict=True):
+        spec = parse_player(text)
+        looks_ahead = not spec.searches and spec.name not in (RANDOM, PERFECT)
+        found[name] = find_player(game, text, plies if looks_ahead else 1, threads=threads)
+    return found
+
+
+def short_names(texts: Sequence[str]) -> list[str]:
+    """One name each, all different: a file's without folder and ending; with its folder where two have the same; else the text."""
+    specs = [parse_player(text) for text in texts]
+    labels = [spec.label for spec in specs]
+    longer = [f"{Path(spec.name).parent.name}/{spec.label}" for spec in specs]
+    names = [label if labels.count(label) == 1 else long for label, long in zip(labels, longer, strict=True)]
+    return [name if names.count(name) == 1 else text for name, text in zip(names, texts, strict=True)]
+
+
+def _folder(text: str) -> list[str]:
+    files = sorted(str(file) for file in Path(text).glob("*.safetensors"))
+    if not files:
+        raise InputError(f"the folder {text} holds no evaluator files (*.safetensors)")
+    return files
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+def parser() -> Parser:
+    p = Parser(prog="python -m search.league", description="Everyone against everyone, rated; random has 0 Elo.")
+    p.add_argument("game", help=f"one of {', '.join(games.names())}")
+    p.add_argument(
+        "players", nargs="+", metavar="player", help="named as in search.arena, or a folder of evaluator files"
+    )
+    p.add_argument("--games", type=int, default=100, help="of each pairing, even (default %(default)s)")
+    p.add_argument("--plies", type=int, default=1, choices=(1, 2), help="plies that evaluators look ahead")
+    p.add_argument("--noise", type=float, default=0.0, help="probability that a move is random, whoever is on turn")
+    p.add_argument("--opening-plies", type=int, help="random moves at the start (default 0; 2 for games without dice)")
+    p.add_argument("--seed", type=int, default=0, help="of dice and openings (default %(default)s)")
+    p.add_argument("--threads", type=int, help="default: one a core; changes no result")
+    p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
+    return p
+
+
+@guarded
+def main(argv: list[str] | None = None) -> int:
+    options = parser().parse_args(argv)
+    for name, least in (("threads", 1), ("opening_plies", 0)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise InputError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
+    game = games.load(options.game)
+    players = find_players(game, options.players, options.plies, options.threads)
+    _check_match(game, options)
+    names, tables = list(players), empty_tables(len(players))
+    rules = {"noise": options.noise, "opening_plies": options.opening_plies, "tables": tables}
+    try:
+        with counting(len(pairings(names)), "pairings") as advance:
+            result = league(game, players, options.games, options.seed, progress=advance, **rules)
+    except KeyboardInterrupt:
+        played = int((tables.played > 0).sum()) // 2
+        print(f"interrupted after {played} of {len(pairings(names))} pairings", file=sys.stderr)
+        if played >= len(names) - 1:
+            report(game, standings(game, names, tables, options.seed), options)
+        return INTERRUPTED
+    report(game, result, options)
+    return 0
+
+
+def _check_match(game: Game, options: Any) -> None:
+    """InputError before anything is played."""
+    nobody = find_player(game, RANDOM)
+    Match(game, nobody, nobody, options.games, options.seed, noise=options.noise)
+
+
+def report(game: Game, result: LeagueResult, options: Any) -> None:
+    """The result on stdout."""
+    if options.json:
+        print(json.dumps(result._asdict() | {"noise": options.noise}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{game.title}: a league of {len(result.names)}")
+    numbers = [str(i) for i in range(1, len(result.names) + 1)]
+    for head in ("", "player", "Elo", "±", *numbers):
+        table.add_column(head, justify="left" if head == "player" else "right", overflow="fold")
+    for i, name in enumerate(result.names):
+        table.add_row(numbers[i], name, f"{result.elo[i]:+.0f}", f"{result.error[i]:.0f}", *shares(result, i))
+    table.caption = (
+        f"{options.games} games a pairing, seed {result.seed}; columns: score in %; ± is one standard error of the distance to "
+        f"{RANDOM}; each two are given {PRIOR} more games, drawn"
+    )
+    Console().print(table)
+
+
+def shares(result: LeagueResult, i: int) -> list[str]:
+    """Player i's score against each, in percent."""
+    row = zip(result.points[i], result.played[i], strict=True)
+    return [f"{100 * points / played:.0f}" if played else "-" for points, played in row]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,309 @@
+"""The oracle: a player's moves and values beside the truth, where the truth is known.
+
+    python -m search.oracle connect_four FILE.safetensors --positions 1000
+
+The truth comes from shipped tables and from solvers (`search/perfect.py`): tic-tac-toe, nim and other small games from the
+start, Connect Four from ply 8 on, Othello from ply 48 on, with 12 squares empty or a few more after passes. Measured over
+decisions with at least two moves:
+
+    optimal       share of decisions in which the move is one of the best: the result, and as fast a win (as slow a loss, as
+                  many discs) as there is, where scores say so
+    keeps         share in which the move keeps the result of perfect play (win, draw or loss)
+    value error   mean |v - z|: v the value that the player gives the decision (the best move's, after its search), z the outcome of perfect
+                  play, both in outcome units for the mover
+    calibration   for each of ten classes of v: how many, mean v, mean z; their error is the mean |mean v - mean z| over
+                  decisions
+
+Positions: one from each of as many random games as are needed, at a ply drawn uniformly from those of the game that
+qualify; keyed by (seed, game, ply). Or those of a file, one a line. +- is one standard error, by the number of positions.
+
+Letters: n positions, W integers a state.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from envs import games
+from envs.bits import EXPLORE, OPENING, random_word
+from envs.cli import Parser, guarded
+from envs.errors import InputError
+from envs.game import Game
+from search.perfect import Exact, Verdict
+from search.players import Player, find_player
+from search.progress import counting
+
+FROM_PLY = {"connect_four": 8, "othello": 48}
+"""first ply from which a game with a solver of its own is solved in a fraction of a second; others: from the start"""
+MOST_NODES = 2_000_000_000
+"""what the truth about one position may take: a minute or two"""
+BATCH = 64
+"""positions judged between two steps of the progress bar"""
+CLASSES = 10
+MOST_GAMES = 50
+"""random games a wanted position, before it is said that there are too few"""
+
+
+class Bin(NamedTuple):
+    """A class of values that lie close together."""
+
+    positions: int
+    value: float
+    """mean value that the player gave"""
+    outcome: float
+    """mean outcome of perfect play"""
+
+
+class OracleResult(NamedTuple):
+    """How a player compares with the truth."""
+
+    game: str
+    player: str
+    positions: int
+    optimal: float
+    optimal_error: float
+    keeps: float
+    keeps_error: float
+    value_error: float | None
+    """None for a player that gives no values"""
+    value_error_error: float | None
+    """its standard error"""
+    calibration_error: float | None
+    calibration: tuple[Bin, ...] | None
+    seed: int | None
+    """None: the positions came from a file"""
+
+
+class Facts(NamedTuple):
+    """One entry a position; arrays [n]."""
+
+    optimal: np.ndarray
+    """bool"""
+    keeps: np.ndarray
+    """bool"""
+    value: np.ndarray
+    """float64: what the player thinks; NaN where it does not say"""
+    outcome: np.ndarray
+    """int64: of perfect play"""
+
+
+def find_oracle(game: Game, threads: int | None = None) -> Exact:
+    """The truth about a game. Raises InputError where there is none, and says what there is instead."""
+    if game.rules.max_chance > 0:
+        raise InputError(
+            f"{game.name} has no oracle: with dice nothing here knows the exact worth of a move; measure points a game "
+            f"instead, such as python -m search.arena {game.name} FILE OPPONENT"
+        )
+    return Exact(game, threads, MOST_NODES)
+
+
+def move_accuracy(
+    game: Game,
+    player: Player,
+    rows: np.ndarray,
+    seed: int | None = 0,
+    *,
+    oracle: Exact | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> OracleResult:
+    """`player` on the decisions `rows` int64 [n, W], n >= 1; `progress` is called with the number of those done. An `oracle`
+    that is used again remembers what it has solved."""
+    truth = find_oracle(game) if oracle is None else oracle
+    facts = []
+    for start in range(0, len(rows), BATCH):
+        facts.append(_compare(game, player, truth, rows[start : start + BATCH], start, seed or 0))
+        if progress is not None:
+            progress(min(start + BATCH, len(rows)))
+    return _summary(game, player, Facts(*(np.concatenate(parts) for parts in zip(*facts, strict=True))), seed)
+
+
+def _compare(game: Game, player: Player, truth: Exact, rows: np.ndarray, start: int, seed: int) -> Facts:
+    keys = np.stack([np.arange(start, start + len(rows)), np.zeros(len(rows), np.int64)], axis=1)
+    decide: Any = getattr(player, "decide", None)
+    if decide is None:
+        chosen, values = player.choose(rows, keys, seed), np.full(len(rows), math.nan)
+    else:
+        chosen, values = decide(rows, keys, seed)
+    verdicts = truth.judge(rows)
+    outcomes = np.array([verdict.outcome for verdict in verdicts])
+    optimal = np.array([_is_among(row, verdict) for row, verdict in zip(chosen, verdicts, strict=True)])
+    keeps = optimal.copy()
+    doubtful = np.flatnonzero(~optimal)
+    for i, after in zip(doubtful, truth.outcomes(chosen[doubtful]), strict=True):
+        turned = game.rules.seat(game.unrow(chosen[i])) != game.rules.seat(game.unrow(rows[i]))
+        keeps[i] = (-after if turned else after) == outcomes[i]
+    return Facts(optimal, keeps, values, outcomes)
+
+
+def _is_among(row: np.ndarray, verdict: Verdict) -> bool:
+    return bool((verdict.best == row).all(axis=1).any())
+
+
+def _summary(game: Game, player: Player, facts: Facts, seed: int | None) -> OracleResult:
+    optimal, keeps = _mean(facts.optimal), _mean(facts.keeps)
+    result = OracleResult(game.name, player.name, len(facts.optimal), *optimal, *keeps, None, None, None, None, seed)
+    if np.isnan(facts.value).any():
+        return result
+    error, error_of_it = _mean(np.abs(facts.value - facts.outcome))
+    bins = calibration_of(facts.value, facts.outcome, max(game.rules.outcomes))
+    return result._replace(
+        value_error=error,
+        value_error_error=error_of_it,
+        calibration_error=sum(b.positions * abs(b.value - b.outcome) for b in bins) / result.positions,
+        calibration=bins,
+    )
+
+
+def _mean(numbers: np.ndarray) -> tuple[float, float]:
+    """Mean and standard error."""
+    error = float(numbers.std(ddof=1)) / math.sqrt(len(numbers)) if len(numbers) > 1 else math.nan
+    return float(numbers.mean()), error
+
+
+def calibration_of(values: np.ndarray, outcomes: np.ndarray, top: float) -> tuple[Bin, ...]:
+    """The classes of equal width between -top and top that are not empty; values beyond belong to the outermost."""
+    which = np.clip(((values + top) / (2.0 * top) * CLASSES).astype(np.int64), 0, CLASSES - 1)
+    found = (which == k for k in range(CLASSES))
+    return tuple(Bin(int(k.sum()), float(values[k].mean()), float(outcomes[k].mean())) for k in found if k.any())
+
+
+# --- positions ----------------------------------------------------------------------------------------------------
+
+
+def random_decisions(game: Game, n: int, seed: int = 0, from_ply: int | None = None) -> np.ndarray:
+    """Decisions int64 [n, W] with at least two moves, one from each of n random games, from ply `from_ply` on (None: from
+    where the game is quickly solved). Raises InputError where random games have hardly any."""
+    first = FROM_PLY.get(game.name, 0) if from_ply is None else from_ply
+    if n < 1 or first < 0:
+        raise InputError(f"{n} positions from ply {first} on: at least 1 from ply 0 on are needed")
+    rows: list[np.ndarray] = []
+    for number in range(MOST_GAMES * n):
+        found = [
+            row for ply, row in enumerate(_random_game(game, seed, number)) if ply >= first and _is_open(game, row)
+        ]
+        if found:
+            rows.append(found[int(random_word(seed, number, 0, OPENING)) % len(found)])
+            if len(rows) == n:
+                return np.array(rows)
+    raise InputError(
+        f"{len(rows)} of {MOST_GAMES * n} random games of {game.name} have a decision from ply {first} on; {n} are wanted"
+    )
+
+
+def _random_game(game: Game, seed: int, number: int) -> Iterator[np.ndarray]:
+    """Rows of the positions of one random game of a deterministic game."""
+    moves, children = game.buffers()
+    row, ply = game.row(game.rules.initial()), 0
+    while not game.rules.outcome(game.unrow(row))[0] and (not game.rules.max_plies or ply < game.rules.max_plies):
+        yield row
+        n = game.rules.expand(game.unrow(row), moves, children)
+        row = children[int(random_word(seed, number, ply, EXPLORE)) % n].copy()
+        ply += 1
+
+
+def _is_open(game: Game, row: np.ndarray) -> bool:
+    """Whether there is a choice."""
+    return len(game.moves(game.unrow(row))) > 1
+
+
+def read_decisions(game: Game, path: str | Path) -> np.ndarray:
+    """Decisions int64 [n, W] from a file with one position a line, as `game.parse` reads them; empty lines and those that
+    begin with # are passed over. Raises InputError, with the number of the line."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read positions from {path}: {getattr(error, 'strerror', None) or error}") from None
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            state = game.parse(line.strip())
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
+        if game.rules.outcome(state)[0] or not _is_open(game, game.row(state)):
+            raise InputError(f"{path}, line {number}: {line.strip()} is no decision between moves")
+        rows.append(game.row(state))
+    if not rows:
+        raise InputError(f"{path} holds no positions")
+    return np.array(rows)
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+def parser() -> Parser:
+    p = Parser(prog="python -m search.oracle", description="Compare a player's moves and values with the truth.")
+    p.add_argument("game", help=f"one of {', '.join(games.names())}")
+    p.add_argument("player", help="named as in search.arena: FILE, FILE@depth=8, random ...")
+    p.add_argument("--positions", type=int, default=1000, help="of random games (default %(default)s)")
+    p.add_argument(
+        "--from-ply", type=int, help="earliest ply of a position (default 8 Connect Four, 48 Othello, else 0)"
+    )
+    p.add_argument("--file", metavar="FILE", help="take the positions from this file, one a line")
+    p.add_argument("--plies", type=int, default=1, choices=(1, 2), help="plies an evaluator looks ahead")
+    p.add_argument("--seed", type=int, default=0, help="of the positions (default %(default)s)")
+    p.add_argument("--threads", type=int, help="default: one a core; changes no result")
+    p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
+    return p
+
+
+@guarded
+def main(argv: list[str] | None = None) -> int:
+    options = parser().parse_args(argv)
+    if options.threads is not None and options.threads < 1:
+        raise InputError(f"--threads must be at least 1, not {options.threads}")
+    if not 0 <= options.seed < 1 << 63:
+        raise InputError(f"the seed must be at least 0 and below 2^63, not {options.seed}")
+    game = games.load(options.game)
+    oracle = find_oracle(game, options.threads)
+    player = find_player(game, options.player, options.plies, threads=options.threads)
+    if options.file:
+        rows, seed = read_decisions(game, options.file), None
+    else:
+        rows, seed = random_decisions(game, options.positions, options.seed, options.from_ply), options.seed
+    with counting(len(rows), "positions") as advance:
+        result = move_accuracy(game, player, rows, seed, oracle=oracle, progress=advance)
+    _report(game, result, options.json)
+    return 0
+
+
+def _report(game: Game, result: OracleResult, as_json: bool) -> None:
+    if as_json:
+        bins = None if result.calibration is None else [b._asdict() for b in result.calibration]
+        fields = result._asdict() | {"calibration": bins}
+        print(json.dumps({k: None if isinstance(x, float) and math.isnan(x) else x for k, x in fields.items()}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{game.title}: {result.player} beside the truth", show_header=False)
+    for name, text in lines(result):
+        table.add_row(name, text)
+    Console().print(table)
+
+
+def lines(result: OracleResult) -> list[tuple[str, str]]:
+    """(what, text) of the report's table."""
+    table = [
+        ("optimal moves", f"{100 * result.optimal:.1f} ± {100 * result.optimal_error:.1f} %"),
+        ("moves that keep the result", f"{100 * result.keeps:.1f} ± {100 * result.keeps_error:.1f} %"),
+    ]
+    if result.value_error is not None and result.calibration is not None:
+        table.append(("value error |v - z|", f"{result.value_error:.3f} ± {result.value_error_error:.3f}"))
+        table.append(("calibration error", f"{result.calibration_error:.3f}"))
+        for b in result.calibration:
+            table.append((f"  v {b.value:+.2f}", f"z {b.outcome:+.2f}  ({b.positions} positions)"))
+    source = "positions of a file" if result.seed is None else f"positions of random games, seed {result.seed}"
+    return [*table, ("", f"± is one standard error; {result.positions} {source}")]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
