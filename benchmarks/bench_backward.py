@@ -21,9 +21,7 @@ def bench_sequential(settings: Settings) -> Iterator[Row]:
     """`learn.td_sequential`: one game at a time, compiled."""
     player = trained(SMALL_SET, settings)
     options = td_sequential.Options(trace=TRACE, step_size=STEP_SIZE, plies=PLIES)
-    learner = td_sequential.SequentialTD(
-        network_of(player.learner.network.evaluator()), options, seed=SEED, budget=BUDGET
-    )
+    learner = td_sequential.SequentialTD(player.learner.network.evaluator(), options, seed=SEED, budget=BUDGET)
 
     def work() -> int:
         learner.step()

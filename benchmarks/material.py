@@ -22,6 +22,7 @@ from envs.chance import roll
 from envs.game import Game
 from envs.kernel import kernel
 from learn import td_forward
+from learn.backend import Serial
 from learn.networks import Network
 from learn.selfplay import Settings as PlaySettings
 from learn.td_forward import ForwardTD
@@ -142,7 +143,7 @@ def trained(features: str, settings: Settings) -> Trained:
     """Forward-view TD with one thread: `settings.games` games with HIDDEN units, then a sample of its play
     from a quarter as many games or more."""
     options = td_forward.Options(step_size=STEP_SIZE)
-    learner = ForwardTD(network(features), options, seed=SEED, budget=BUDGET)
+    learner = ForwardTD(network(features), options, seed=SEED, budget=BUDGET, backend=Serial())
     while learner.games < settings.games:
         learner.step()
     played, ended, known, found = 0, 0, 0, []

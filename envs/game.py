@@ -14,7 +14,7 @@ chance node (the dice) and the decision behind it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -28,6 +28,7 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from envs.errors import InputError
 from envs.kernel import JIT, identity, kernel
+from envs.tuples import NAME, TUPLES, active_entries, entry_names, make_spec, num_placements, num_weights, tables
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -53,7 +54,8 @@ class Rules(NamedTuple):
     """chance(state, i) -> (State, probability)"""
     features: Any
     """features(state, spec int64 [..], index int32 [A], value float32 [A]) -> n: the active features of the mover's view,
-    indices strictly increasing; `spec` belongs to a FeatureSet; the same before and after the dice"""
+    indices strictly increasing; `spec` belongs to a FeatureSet; the same before and after the dice. Where spec[0] is TUPLES, the
+    active entries of an n-tuple network (`envs/tuples.py`), in the tables' order; an index may then occur more than once"""
     expand: Any
     """expand(state, moves int64 [max_moves], rows int64 [max_moves, W]) -> n: legal moves with *distinct* results, and
     the results; default: legal_moves and play"""
@@ -62,7 +64,9 @@ class Rules(NamedTuple):
     store: Any
     """store(state, row int64 [W])"""
     cells: Any
-    """cells(state, out int64 [num_cells]): the board as small integers, for n-tuples and one-hot inputs"""
+    """cells(state, out int64 [num_cells]): the board as small integers, for observations and one-hot inputs"""
+    tuple_cells: Any
+    """tuple_cells(state, out [num_cells]): the board as n-tuples see it, numbers below `tuple_values`; default: the cells"""
     key: Any
     """key(state) -> int64: equal states have equal keys; collision-free where `exact_key`"""
     noisy: Any
@@ -94,6 +98,8 @@ class Rules(NamedTuple):
     num_cells: int
     num_actions: int
     observation_size: int
+    tuple_values: int
+    """what can stand on a cell, for n-tuples; 0: this game has no cells that n-tuples could read"""
     exact_key: bool
     outcomes: tuple[int, ...]
     """every value `outcome` can have, ascending and symmetric about 0: -1 0 1, or -3 -2 -1 1 2 3"""
@@ -196,6 +202,8 @@ class Game:
     """(state, text) -> chance outcome; default: by `chance_text`"""
     probes: tuple[tuple[str, str], ...] = ()
     """(label, position) worth watching while an evaluator learns"""
+    board: tuple[int, int] | None = None
+    """rows and columns, where the cells are numbered row by row: n-tuples walk over it"""
     symmetries: np.ndarray | None = None
     """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place i.
     The first is the identity; default: no other"""
@@ -206,6 +214,32 @@ class Game:
         if wanted not in self.feature_sets:
             raise InputError(f"{self.name} has no feature set {wanted!r}; it has: {', '.join(self.feature_sets)}")
         return self.feature_sets[wanted]
+
+    def tuples(self, tuples: Sequence[Sequence[int]], *, symmetric: bool = True, per_seat: bool = False) -> FeatureSet:
+        """The feature set of an n-tuple network over `tuples` of cells (`envs/tuples.py`). Raises InputError."""
+        if not self.rules.tuple_values:
+            raise InputError(
+                f"{self.name} has no board of cells for n-tuples; use a feature set: {', '.join(self.feature_sets)}"
+            )
+        seats = self.rules.num_players if per_seat else 1
+        symmetries = self.symmetries if symmetric else None
+        return self.described(NAME, make_spec(self.rules.tuple_values, seats, tuples, self.rules.num_cells, symmetries))
+
+    def described(self, name: str, spec: tuple[int, ...]) -> FeatureSet:
+        """The feature set that a file describes by its name and spec; raises InputError where this game has none like it."""
+        if name != NAME:
+            known = self.features(name)
+            if known.spec != spec:
+                raise InputError(f"another {name!r} is meant: spec {spec}; here {known.spec}")
+            return known
+        cells = max((max(max(cells) for cells in table.placements) for table in tables(spec)), default=0)
+        if spec[1] != self.rules.tuple_values or cells >= self.rules.num_cells:
+            raise InputError(
+                f"its n-tuples read cells up to {cells} of {spec[1]} values; {self.name} has {self.rules.num_cells} cells of "
+                f"{self.rules.tuple_values} values"
+            )
+        room = num_placements(spec) + self.rules.num_cells  # the cells themselves are noted behind the entries
+        return FeatureSet(NAME, spec, num_weights(spec), room, lambda: entry_names(spec))
 
     def moves(self, state: Any) -> list[int]:
         """Codes of the legal moves with distinct results, in the game's order."""
@@ -257,6 +291,8 @@ def make_rules(
     num_cells: int,
     max_moves: int,
     outcomes: tuple[int, ...],
+    tuple_values: int = 0,
+    tuple_cells: Any = None,
     key: Any = None,
     exact_key: bool = False,
     max_plies: int = 0,
@@ -288,11 +324,12 @@ def make_rules(
         outcome=outcome,
         num_chance=num_chance or _no_chance,
         chance=chance or _certain,
-        features=features,
+        features=_or_tuples(features, tuple_cells or cells, seat, num_cells) if tuple_values else features,
         expand=expand or _expand_by_playing(legal_moves, play, store),
         load=load,
         store=store,
         cells=cells,
+        tuple_cells=tuple_cells or cells,
         key=key or _mixed_key(store, width),
         noisy=noisy or unmarked,
         null=null or _no_null,
@@ -309,6 +346,7 @@ def make_rules(
         num_cells=num_cells,
         num_actions=num_actions or max_moves,
         observation_size=observation_size or num_cells,
+        tuple_values=tuple_values,
         exact_key=exact_key,
         outcomes=outcomes,
     )
@@ -334,6 +372,23 @@ def _row_kernels(state: type, width: int) -> tuple[Any, Any]:
             row[i] = state[i]
 
     return load, store
+
+
+def _or_tuples(features, tuple_cells, seat, num_cells):
+    """The game's own feature sets, and n-tuple networks. The board is noted in the unused end of `index`, so that nothing is allocated."""
+
+    @kernel
+    def features_or_tuples(state, spec, index, value):
+        if spec[0] == TUPLES:
+            board = index[len(index) - num_cells :]
+            tuple_cells(state, board)
+            n = active_entries(board, spec, seat(state), index)
+            value[:n] = 1.0
+        else:
+            n = features(state, spec, index, value)
+        return n
+
+    return features_or_tuples
 
 
 @kernel

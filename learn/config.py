@@ -16,7 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from envs.errors import InputError
-from learn.learner import at_least, in_range
+from learn.backend import BACKENDS
+from learn.learner import at_least, in_range, one_of
 
 
 @dataclass
@@ -30,6 +31,26 @@ class GameConfig:
 
 
 @dataclass
+class TuplesConfig:
+    """An n-tuple network (envs/tuples.py); walks, lines and cells are put together."""
+
+    walks: int = 0
+    """how many random walks over the board"""
+    length: int = 8
+    """cells of each walk"""
+    lines: list[int] = field(default_factory=list)
+    """lengths of straight lines, of which all are taken"""
+    cells: list[list[int]] = field(default_factory=list)
+    """tuples by the numbers of their cells"""
+    symmetric: bool = True
+    """images of a tuple under the board's symmetries share its weights"""
+    per_seat: bool = False
+    """each side to move has weights of its own"""
+    seed: int = 1
+    """of the walks, so that runs with other seeds can have the same tuples"""
+
+
+@dataclass
 class EvaluatorConfig:
     hidden: list[int] = field(default_factory=list)
     """units of each hidden layer; none: a linear evaluator"""
@@ -37,6 +58,8 @@ class EvaluatorConfig:
     """relu, sigmoid or tanh"""
     head: str = "classes"
     """classes (chances of every outcome), tanh or identity (one value)"""
+    tuples: TuplesConfig | None = None
+    """an n-tuple network in place of the game's features"""
 
 
 @dataclass
@@ -47,6 +70,8 @@ class MeasureConfig:
     """games against each opponent, in pairs with the same dice"""
     final_games: int = 5_000
     """the same for the measurement that ends the run"""
+    noise: float = 0.0
+    """chance of a random move, for both players: for games that are decided by the opening otherwise"""
     past: int = 2
     """how many past selves to keep as opponents: evaluators of this run at a half, a quarter ... of the games so far"""
 
@@ -62,8 +87,10 @@ class RunConfig:
     minutes: float | None = None
     """stop earlier than the budget, if it takes longer than this"""
     seed: int = 1
-    threads: int = 0
-    """of self-play and measurement (updates run in one); 0: one for every core"""
+    backend: str = "threads"
+    """where self-play and fitness run: threads, pool (processes) or serial; it changes no result"""
+    workers: int = 0
+    """threads or processes of self-play and measurement (updates run in one); 0: one for every core"""
     start_from: str | None = None
     """an evaluator file, or the name of a shipped one, whose weights to start from; it brings its own features and shape"""
     measure: MeasureConfig = field(default_factory=MeasureConfig)
@@ -115,7 +142,8 @@ def _check_ranges(run: RunConfig) -> None:
             raise InputError(f"{name}={games} must be even and at least 2: games come in pairs with seats swapped")
     if run.minutes is not None and run.minutes <= 0:
         raise InputError(f"minutes={run.minutes} must be positive")
-    if run.threads < 0:
-        raise InputError(f"threads={run.threads} must be 0 (all cores) or more")
+    one_of("backend", run.backend, BACKENDS)
+    at_least("workers", run.workers, 0)
+    in_range("measure.noise", run.measure.noise, 0.0, 1.0)
     if any(units <= 0 for units in run.evaluator.hidden):
         raise InputError(f"evaluator.hidden={list(run.evaluator.hidden)}: every hidden layer needs at least one unit")

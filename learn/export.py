@@ -1,11 +1,12 @@
 """From a run's checkpoint to an evaluator file: `python -m learn.export run=outputs/backgammon/... to=my.safetensors`.
 
-The file is written, read back, and its compiled values are compared with the torch module's on positions of real games before anything is called done.
+The file is written, read back, and its compiled values are compared with the torch module's (an n-tuple network's with plain sums over its tables) on positions of real games before anything is called done.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import hydra
@@ -19,14 +20,16 @@ from envs.chance import roll
 from envs.errors import InputError
 from envs.game import Game
 from envs.kernel import kernel
+from envs.tuples import tables
+from learn.backend import Serial
 from learn.checkpoint import load_checkpoint
 from learn.config import RunConfig, checked, learner_module
 from learn.hydra_app import check_command_line, one_line_errors
 from learn.learner import Learner
-from learn.networks import Network, network_of
+from learn.networks import network_of
 from learn.selfplay import dense_features
+from learn.start import start_of
 from search.evaluator import Evaluator, load_evaluator, save_evaluator
-from search.named import find_evaluator
 
 TOLERANCE = 1e-4
 """largest difference of a value between float32 torch and compiled sums, in outcome units"""
@@ -53,13 +56,13 @@ def _app(raw: DictConfig) -> None:
     trained = evaluator.description.trained | {str(name): value for name, value in note.items()}
     evaluator = dataclasses.replace(evaluator, description=dataclasses.replace(evaluator.description, trained=trained))
     save_evaluator(evaluator, str(raw.to))
-    difference = compare(network_of(evaluator), load_evaluator(str(raw.to), evaluator.game), raw.positions)
+    difference = compare(evaluator, load_evaluator(str(raw.to), evaluator.game), raw.positions)
     if not difference <= TOLERANCE:
         raise InputError(
-            f"{raw.to} differs from the trained network by {difference:g} in value; at most {TOLERANCE:g} is expected"
+            f"{raw.to} differs from what was trained by {difference:g} in value; at most {TOLERANCE:g} is expected"
         )
     print(
-        f"wrote {raw.to}: {evaluator.description.kind} {evaluator.description.sizes}; values equal torch's on {raw.positions} positions to {difference:.1e}"
+        f"wrote {raw.to}: {evaluator.description.kind} {evaluator.description.sizes}; values equal the trained ones on {raw.positions} positions to {difference:.1e}"
     )
 
 
@@ -78,31 +81,47 @@ def evaluator_of_run(folder: Path) -> Evaluator:
 
 def _restored(game: Game, config: RunConfig, state: dict) -> Learner:
     name, options = config.learner
-    if config.start_from:
-        start = find_evaluator(game, config.start_from)
-        assert isinstance(start, Evaluator)
-        network = network_of(start)
-    else:
-        shape = config.evaluator
-        network = Network(game, game.features(config.game.features), list(shape.hidden), shape.head, shape.activation)
-    learner = learner_module(name).make(options, network, seed=config.seed, budget=config.games, threads=1)
+    learner = learner_module(name).make(
+        options, start_of(game, config), seed=config.seed, budget=config.games, backend=Serial()
+    )
     learner.restore(state["learner"])
     return learner
 
 
-def compare(network: Network, evaluator: Evaluator, positions: int) -> float:
-    """Largest difference of value between the torch module and the evaluator file on `positions` positions of random games."""
+def compare(evaluator: Evaluator, read: Evaluator, positions: int) -> float:
+    """Largest difference of value between `evaluator`, summed here, and the file's kernels on `positions` positions of random games."""
     game = evaluator.game
     rows = np.empty((positions, game.rules.width), np.int64)
     random_positions(game.rules, np.int64(1), rows, *game.buffers())
-    features = game.features(evaluator.description.features)
-    dense = np.empty((positions, features.num_features), np.float32)
-    work = (np.empty(features.max_active + 4, np.int32), np.empty(features.max_active + 4, np.float32))
-    dense_features(game.rules, np.array(features.spec, np.int64), rows, *work, dense)
-    with torch.no_grad():
-        expected = network.values(torch.from_numpy(dense)).numpy()
-    values, _ = evaluator.values(rows)
+    expected = _summed_tables(evaluator, rows) if evaluator.description.kind == "ntuple" else _by_torch(evaluator, rows)
+    values, _ = read.values(rows)
     return float(np.abs(values - expected).max())
+
+
+def _by_torch(evaluator: Evaluator, rows: np.ndarray) -> np.ndarray:
+    """Values [n] of `rows` by the torch module."""
+    features, network = evaluator.features, network_of(evaluator)
+    dense = np.empty((len(rows), features.num_features), np.float32)
+    work = (np.empty(features.max_active + 4, np.int32), np.empty(features.max_active + 4, np.float32))
+    dense_features(evaluator.game.rules, np.array(features.spec, np.int64), rows, *work, dense)
+    with torch.no_grad():
+        return network.values(torch.from_numpy(dense)).numpy()
+
+
+def _summed_tables(evaluator: Evaluator, rows: np.ndarray) -> np.ndarray:
+    """Values [n] of `rows` by an n-tuple network, straight from its definition."""
+    rules, spec, weight = evaluator.game.rules, evaluator.description.spec, evaluator.tensors["weight0"][:, 0]
+    sums = np.full(len(rows), float(evaluator.tensors["bias0"][0]))
+    cells = np.empty(rules.num_cells, np.int64)
+    for i, row in enumerate(rows):
+        state = rules.load(row)
+        rules.tuple_cells(state, cells)
+        for table in tables(spec):
+            own = table.first + (rules.seat(state) * table.size if spec[2] == 2 else 0)
+            for placement in table.placements:
+                entry = functools.reduce(lambda entry, cell: entry * spec[1] + int(cells[cell]), placement, 0)
+                sums[i] += float(weight[own + entry])
+    return max(rules.outcomes) * np.tanh(sums) if evaluator.description.head == "tanh" else sums
 
 
 @kernel

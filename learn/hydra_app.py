@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_module
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -34,14 +35,18 @@ def one_line_errors(function: Callable[..., None]) -> Callable[..., None]:
 @one_line_errors
 def check_command_line(config_name: str, check: Callable[[DictConfig, Path], None] | None = None) -> None:
     """Compose the configuration once before Hydra does, to say in one line what Hydra says in many, and see that the run's folder
-    can be written; then `check` it, before Hydra writes anything there. Sweeps and Hydra's own flags are left to Hydra."""
-    words = sys.argv[1:]
-    if any(word.startswith("-") for word in words):
+    can be written; then `check` it, before Hydra writes anything there. Of a sweep, every value is looked at once. Hydra's other flags are left to Hydra.
+    """
+    words, flags = ([w for w in sys.argv[1:] if w.startswith("-") == flag] for flag in (False, True))
+    if not set(flags) <= {"-m", "--multirun"} or any("glob(" in word for word in words):
         return
     try:
         with initialize_config_module("conf", version_base="1.3"):
-            composed = compose(config_name, overrides=words, return_hydra_config=True)
-            folder = Path(composed.hydra.run.dir)
+            runs = [
+                compose(config_name, overrides=overrides, return_hydra_config=True)
+                for overrides in (_each_value(words) if flags else [words])
+            ]
+        folders = [Path(run.hydra.sweep.dir if flags else run.hydra.run.dir) for run in runs]
     except (HydraException, OmegaConfBaseException) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         shown = [
@@ -50,8 +55,22 @@ def check_command_line(config_name: str, check: Callable[[DictConfig, Path], Non
             if not line.startswith(("To append", "full_key", "object_type", "Set the environment"))
         ]
         raise InputError("; ".join(shown[:3]) + " (see --help)") from None
-    nearest = next(p for p in [folder.absolute(), *folder.absolute().parents] if p.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise InputError(f"cannot write to the run's folder {folder}: {nearest} is not a folder that can be written")
-    if check is not None:
-        check(OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"]), folder)
+    for run, folder in zip(runs, folders, strict=True):
+        nearest = next(p for p in [folder.absolute(), *folder.absolute().parents] if p.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+            raise InputError(
+                f"cannot write to the run's folder {folder}: {nearest} is not a folder that can be written"
+            )
+        if check is not None:
+            check(OmegaConf.masked_copy(run, [str(key) for key in run if key != "hydra"]), folder)
+
+
+def _each_value(words: list[str]) -> list[list[str]]:
+    """Overrides of single runs in which every value of a sweep occurs, beside the first values of the other sweeps."""
+    values = [
+        [f"{o.get_key_element()}={value}" for value in o.sweep_string_iterator()] if o.is_sweep_override() else [word]
+        for word, o in zip(words, OverridesParser.create().parse_overrides(words), strict=True)
+    ]
+    firsts = [choices[0] for choices in values]
+    others = [[*firsts[:k], other, *firsts[k + 1 :]] for k, choices in enumerate(values) for other in choices[1:]]
+    return [firsts, *others]

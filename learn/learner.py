@@ -56,6 +56,11 @@ def at_least(name: str, value: float, low: float) -> None:
         raise InputError(f"{name}={value} must be at least {low:g}")
 
 
+def above(name: str, value: float, low: float) -> None:
+    if not value > low:
+        raise InputError(f"{name}={value} must be above {low:g}")
+
+
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise InputError(f"{name}={value!r} is not one of {', '.join(allowed)}")

@@ -120,11 +120,19 @@ def check_device(device: str) -> None:
         raise InputError(f"learner.device={device}: {str(error).splitlines()[0]}; use cpu") from None
 
 
+def not_for_tuples(evaluator: Evaluator, learner: str) -> None:
+    """Raise InputError for an n-tuple network: its millions of inputs are looked up, never written out."""
+    if evaluator.description.kind == "ntuple":
+        raise InputError(f"learner {learner} trains evaluators over feature sets, not n-tuples; try learner=td_linear")
+
+
 def network_of(evaluator: Evaluator) -> Network:
-    """The torch module of an evaluator file, to go on training it."""
+    """The torch module of an evaluator, to train it. Raises InputError for n-tuples."""
+    not_for_tuples(evaluator, "of torch modules")
     description = evaluator.description
-    features = evaluator.game.features(description.features)
-    network = Network(evaluator.game, features, list(description.sizes[1:-1]), description.head, description.activation)
+    network = Network(
+        evaluator.game, evaluator.features, list(description.sizes[1:-1]), description.head, description.activation
+    )
     with torch.no_grad():
         for k, layer in enumerate(network.layers):
             layer.weight.copy_(torch.from_numpy(evaluator.tensors[f"weight{k}"].T.copy()))

@@ -12,7 +12,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from envs.game import Game
-from learn.strength import Strength
+from learn.strength import Best, Strength
 
 
 def strength_text(results: list[Strength]) -> str:
@@ -54,7 +54,9 @@ class Progress:
             f"{games:>11,} games {seconds:7.0f} s   {strength_text(strengths)}", highlight=False, soft_wrap=True
         )
 
-    def summary(self, game: Game, folder: Path, games: int, seconds: float, results: list[Strength]) -> None:
+    def summary(
+        self, game: Game, folder: Path, games: int, seconds: float, results: list[Strength], best: Best | None
+    ) -> None:
         """The table that ends a run, and what to do next."""
         console = Console()
         table = Table(
@@ -66,6 +68,8 @@ class Progress:
         for s in results:
             table.add_row(s.opponent, f"{s.ppg:+.3f} ± {s.standard_error:.3f}", f"{s.games:,}")
         console.print(table)
+        if best and best.games != games:
+            console.print(f"stronger earlier: best.safetensors, {best.text}", highlight=False, soft_wrap=True)
         evaluator = folder / "evaluator.safetensors"
         for what, command in (
             ("play against it", f"python -m search.play {game.name} --evaluator {evaluator}"),

@@ -17,8 +17,7 @@ The lambda-return of position t, from its mover's side ([1] section 12.1, the fo
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +26,9 @@ from envs.bits import EXPLORE, random_unit, random_word
 from envs.chance import roll
 from envs.game import Game
 from envs.kernel import kernel
+from learn.backend import Backend, Serial, Shared
 from search.leaf import CLASSES, Leaf, Weights, forget
-from search.plies import Bench, make_bench, score_moves
+from search.plies import make_bench, score_moves
 
 
 class Slots(NamedTuple):
@@ -73,6 +73,20 @@ class Batch(NamedTuple):
     """int64 [games]: positions of each game"""
 
 
+class Shard(NamedTuple):
+    """Some slots to be moved on: all that it takes, so that another process can do it."""
+
+    game: Game
+    leaf: Shared[Leaf]
+    """its weights have a leading axis R"""
+    slots: Slots
+    """moved on in place"""
+    assign: np.ndarray
+    stride: int
+    """B: from a slot's game to its next"""
+    settings: Settings
+
+
 @dataclass
 class SelfPlay:
     """The lock-step engine for evaluators in compiled form; `population` holds R of them, stacked."""
@@ -83,24 +97,25 @@ class SelfPlay:
     slots: Slots
     assign: np.ndarray
     """int64 [B, seats]: which of the R evaluators plays the seat"""
-    threads: int = 1
+    backend: Backend = field(default_factory=Serial)
 
     def __post_init__(self) -> None:
-        parts = np.array_split(np.arange(len(self.slots.game)), self.threads)
+        parts = np.array_split(np.arange(len(self.slots.game)), self.backend.workers)
         self._shards = [slice(int(p[0]), int(p[-1]) + 1) for p in parts if len(p)]
-        single = self.leaf._replace(weights=member(self.leaf.weights, 0))
-        self._benches: list[Bench] = [make_bench(single, self.game) for _ in self._shards]
-        self._pool = ThreadPoolExecutor(len(self._shards)) if len(self._shards) > 1 else None
 
     def play(self, settings: Settings) -> Batch:
         """Every slot moves on by `settings.plies` positions; what ended comes back."""
         self._make_room(settings.plies)
-        jobs = [(settings, shard, bench) for shard, bench in zip(self._shards, self._benches, strict=True)]
-        parts = (
-            list(self._pool.map(self._play_shard, *zip(*jobs, strict=True)))
-            if self._pool
-            else [self._play_shard(*jobs[0])]
-        )
+        leaf = self.backend.share(self.leaf)
+        jobs = [
+            Shard(self.game, leaf, self._part(part, settings.plies), self.assign[part], len(self.slots.game), settings)
+            for part in self._shards
+        ]
+        played = self.backend.map(play_shard, jobs)
+        if not self.backend.in_place:
+            for part, (_, slots) in zip(self._shards, played, strict=True):
+                self._write_back(part, slots)
+        parts = [batch for batch, _ in played]
         return Batch(
             rows=np.concatenate([p.rows for p in parts]),
             targets=np.concatenate([p.targets for p in parts]),
@@ -110,27 +125,18 @@ class SelfPlay:
             lengths=np.concatenate([p.lengths for p in parts]),
         )
 
-    def _play_shard(self, settings: Settings, shard: slice, bench: Bench) -> Batch:
-        slots = Slots(*(array[shard] for array in self.slots))
-        most = int(slots.ply.sum()) + len(slots.ply) * settings.plies
-        rows = np.empty((most, slots.rows.shape[2]), np.int64)
-        targets = np.empty((most, slots.outputs.shape[2]), np.float32)
-        outputs = np.empty_like(targets)
-        ended = np.empty((2, len(slots.game) * settings.plies), np.int64)
-        n, games = play_slots(
-            self.game.rules,
-            self.leaf,
-            slots,
-            self.assign[shard],
-            len(self.slots.game),
-            settings,
-            bench,
-            rows,
-            targets,
-            outputs,
-            ended,
-        )
-        return Batch(rows[:n], targets[:n], outputs[:n], int(games), ended[0, :games], ended[1, :games])
+    def _part(self, part: slice, plies: int) -> Slots:
+        """These slots: views where they can be changed in place, else copies without what the histories do not need."""
+        views = Slots(*(array[part] for array in self.slots))
+        if self.backend.in_place:
+            return views
+        needed = int(views.ply.max()) + plies + 1
+        return Slots(views.game, views.ply, *(np.ascontiguousarray(array[:, :needed]) for array in views[2:]))
+
+    def _write_back(self, part: slice, slots: Slots) -> None:
+        self.slots.game[part], self.slots.ply[part] = slots.game, slots.ply
+        for array, changed in zip(self.slots[2:], slots[2:], strict=True):
+            array[part, : changed.shape[1]] = changed
 
     def _make_room(self, plies: int) -> None:
         """At least double the histories' capacity when a game may outgrow it."""
@@ -151,6 +157,28 @@ def new_slots(game: Game, outputs: int, size: int, capacity: int = 256) -> Slots
         outputs=np.zeros((size, capacity, outputs), np.float32),
         explored=np.zeros((size, capacity), np.int8),
     )
+
+
+def trimmed(slots: Slots) -> Slots:
+    """The slots without the unused end of their histories (which may hold old games)."""
+    used = int(slots.ply.max()) + 1
+    return Slots(slots.game, slots.ply, *(np.ascontiguousarray(a[:, :used]) for a in slots[2:]))
+
+
+def play_shard(shard: Shard) -> tuple[Batch, Slots]:
+    """Move the slots of the shard on, in place; returns what ended, and the slots."""
+    slots, settings = shard.slots, shard.settings
+    leaf = shard.leaf.value
+    bench = make_bench(leaf._replace(weights=member(leaf.weights, 0)), shard.game)
+    most = int(slots.ply.sum()) + len(slots.ply) * settings.plies
+    rows = np.empty((most, slots.rows.shape[2]), np.int64)
+    targets = np.empty((most, slots.outputs.shape[2]), np.float32)
+    outputs = np.empty_like(targets)
+    ended = np.empty((2, len(slots.game) * settings.plies), np.int64)
+    n, games = play_slots(
+        shard.game.rules, leaf, slots, shard.assign, shard.stride, settings, bench, rows, targets, outputs, ended
+    )
+    return Batch(rows[:n], targets[:n], outputs[:n], int(games), ended[0, :games], ended[1, :games]), slots
 
 
 def stack(weights: list[Weights]) -> Weights:
@@ -212,7 +240,7 @@ def play_one(rules, leaf, slots, slot, assign, settings, bench):
     t = slots.ply[slot] - 1
     state = rules.load(slots.rows[slot, t])
     state = roll(rules, state, settings.seed, slots.game[slot], t)
-    chooser = Leaf(leaf.evaluate, member(leaf.weights, assign[rules.seat(state)]))
+    chooser = Leaf(leaf.evaluate, member(leaf.weights, assign[rules.seat(state)]), leaf.expect)
     n, best = score_moves(rules, chooser, state, 1, 0, 0.0, bench)
     if settings.explore > 0.0 and random_unit(settings.seed, slots.game[slot], t, EXPLORE) < settings.explore:
         best = random_word(settings.seed, slots.game[slot] + 1, t, EXPLORE) % n

@@ -26,12 +26,27 @@ class Strength(NamedTuple):
     games: int
 
 
-def measure(game: Game, evaluator: Evaluator, opponents: list[Player], games: int, threads: int) -> list[Strength]:
-    """1-ply matches of `evaluator` against each opponent; games in pairs with the same dice."""
+class Best(NamedTuple):
+    """The strongest measurement of a run against its first opponent. It is the largest of many noisy ones, so in part luck: measure the
+    evaluator anew, with other dice, before you quote it."""
+
+    games: int
+    strength: Strength
+
+    @property
+    def text(self) -> str:
+        s = self.strength
+        return f"{s.opponent} {s.ppg:+.3f} ± {s.standard_error:.3f} after {self.games:,} games"
+
+
+def measure(
+    game: Game, evaluator: Evaluator, opponents: list[Player], games: int, threads: int, noise: float = 0.0
+) -> list[Strength]:
+    """1-ply matches of `evaluator` against each opponent; games in pairs with the same dice. `noise`: chance of a random move, for both."""
     player = EvaluatorPlayer(game, evaluator.leaf, "evaluator", threads=threads)
     results = []
     for opponent in opponents:
-        result = match(game, player, opponent, games, MEASURE_SEED, threads=threads)
+        result = match(game, player, opponent, games, MEASURE_SEED, threads=threads, noise=noise)
         results.append(Strength(opponent.name, result.mean, result.standard_error, result.games))
     return results
 
@@ -82,7 +97,7 @@ class StrengthLog:
         again = {(games, r.opponent) for r in results}
         self.records = [r for r in self.records if (r["games"], r["opponent"]) not in again]
         for r in results:
-            record = {"games": games, "seconds": round(seconds, 1), "opponent": r.opponent}
+            record = {"games": games, "seconds": round(seconds, 2), "opponent": r.opponent}
             self.records.append(
                 record | {"ppg": round(r.ppg, 4), "standard_error": round(r.standard_error, 4), "match_games": r.games}
             )

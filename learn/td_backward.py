@@ -25,8 +25,9 @@ from envs.bits import EXPLORE, random_unit, random_word
 from envs.chance import roll
 from envs.game import Game
 from envs.kernel import kernel
+from learn.backend import Backend
 from learn.learner import Metrics, at_least, in_range, one_of
-from learn.networks import Network, check_device
+from learn.networks import Network, check_device, network_of
 from learn.schedule import SCHEDULES, step_size
 from search.evaluator import Evaluator
 
@@ -49,7 +50,7 @@ class Options:
     device: str = "cpu"
 
 
-def make(options: Options, network: Network, *, seed: int, budget: int, threads: int) -> BackwardTD:
+def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> BackwardTD:
     """The learner of this module; raises InputError."""
     in_range("learner.trace", options.trace, 0.0, 1.0)
     in_range("learner.explore", options.explore, 0.0, 1.0)
@@ -57,7 +58,7 @@ def make(options: Options, network: Network, *, seed: int, budget: int, threads:
     at_least("learner.plies", options.plies, 1)
     one_of("learner.schedule", options.schedule, SCHEDULES)
     check_device(options.device)
-    return BackwardTD(network, options, seed=seed, budget=budget)
+    return BackwardTD(network_of(start), options, seed=seed, budget=budget)
 
 
 class Moves(NamedTuple):

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from learn.backend import Backend
 from learn.learner import Metrics, at_least, in_range, one_of
-from learn.networks import Network, check_device
+from learn.networks import Network, check_device, network_of
 from learn.schedule import SCHEDULES, step_size
-from learn.selfplay import Batch, SelfPlay, Settings, Slots, dense_features, new_slots, stack
+from learn.selfplay import Batch, SelfPlay, Settings, Slots, dense_features, new_slots, stack, trimmed
 from search.evaluator import Evaluator
-from search.leaf import Leaf
 
 
 @dataclass
@@ -55,15 +55,15 @@ OPTIMIZERS = ("adam", "sgd")
 class ForwardTD:
     """A `Learner`."""
 
-    def __init__(self, network: Network, options: Options, *, seed: int, budget: int, threads: int = 1) -> None:
+    def __init__(self, network: Network, options: Options, *, seed: int, budget: int, backend: Backend) -> None:
         self.network, self.options, self.seed, self.budget = network.to(options.device), options, seed, budget
         self.games = self.positions = self.updates = 0
         self.optimizer = _optimizer(network, options)
         start = network.evaluator().leaf
-        self.leaf = Leaf(start.evaluate, stack([start.weights]))
+        self.leaf = start._replace(weights=stack([start.weights]))
         slots = new_slots(network.game, len(start.weights.outcomes), options.slots)
         assign = np.zeros((options.slots, network.game.rules.num_players), np.int64)
-        self.play = SelfPlay(network.game, self.leaf, slots, assign, threads)
+        self.play = SelfPlay(network.game, self.leaf, slots, assign, backend)
         self.averaged = {name: p.detach().clone() for name, p in network.named_parameters()} if options.average else {}
         self._recent: deque[tuple[float, float]] = deque(maxlen=2000)
         self._spec = np.array(network.features.spec, np.int64)
@@ -171,7 +171,7 @@ class ForwardTD:
         self.network.write_weights(self.leaf.weights)
 
 
-def make(options: Options, network: Network, *, seed: int, budget: int, threads: int) -> ForwardTD:
+def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> ForwardTD:
     """The learner of this module; see learn/config.py. Raises InputError."""
     in_range("learner.trace", options.trace, 0.0, 1.0)
     in_range("learner.explore", options.explore, 0.0, 1.0)
@@ -181,13 +181,7 @@ def make(options: Options, network: Network, *, seed: int, budget: int, threads:
     one_of("learner.schedule", options.schedule, SCHEDULES)
     one_of("learner.optimizer", options.optimizer, OPTIMIZERS)
     check_device(options.device)
-    return ForwardTD(network, options, seed=seed, budget=budget, threads=threads)
-
-
-def trimmed(slots: Slots) -> Slots:
-    """The slots without the unused end of their histories (which may hold old games)."""
-    used = int(slots.ply.max()) + 1
-    return Slots(slots.game, slots.ply, *(np.ascontiguousarray(a[:, :used]) for a in slots[2:]))
+    return ForwardTD(network_of(start), options, seed=seed, budget=budget, backend=backend)
 
 
 def loss_of(network: Network, x: Tensor, targets: Tensor) -> Tensor:

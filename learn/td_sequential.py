@@ -18,11 +18,12 @@ import torch
 from envs.bits import EXPLORE, random_unit, random_word
 from envs.chance import roll
 from envs.kernel import kernel
+from learn.backend import Backend
 from learn.learner import Metrics, at_least, in_range, one_of
-from learn.networks import Network
+from learn.networks import not_for_tuples
 from learn.schedule import SCHEDULES, step_size
 from learn.selfplay import flip
-from search.evaluator import Evaluator, make_evaluator
+from search.evaluator import Evaluator, remade
 from search.leaf import CLASSES, RELU, SIGMOID, TANH, activate, dense_layer
 from search.plies import make_bench, score_moves
 
@@ -42,13 +43,14 @@ class Options:
     """chance of a random move, which resets the trace"""
 
 
-def make(options: Options, network: Network, *, seed: int, budget: int, threads: int) -> SequentialTD:
+def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> SequentialTD:
     """The learner of this module; raises InputError."""
     in_range("learner.trace", options.trace, 0.0, 1.0)
     in_range("learner.explore", options.explore, 0.0, 1.0)
     at_least("learner.plies", options.plies, 1)
     one_of("learner.schedule", options.schedule, SCHEDULES)
-    return SequentialTD(network, options, seed=seed, budget=budget)
+    not_for_tuples(start, "td_sequential")
+    return SequentialTD(start, options, seed=seed, budget=budget)
 
 
 class Traces(NamedTuple):
@@ -92,17 +94,17 @@ class Position(NamedTuple):
 class SequentialTD:
     """A `Learner`."""
 
-    def __init__(self, network: Network, options: Options, *, seed: int, budget: int) -> None:
-        self.options, self.seed, self.budget, self.game = options, seed, budget, network.game
-        self._adopt(network.evaluator())
+    def __init__(self, start: Evaluator, options: Options, *, seed: int, budget: int) -> None:
+        self.options, self.seed, self.budget, self.game = options, seed, budget, start.game
+        self.start = start
+        self._adopt(start)
         self.positions = 0
-        start = self.game.row(self.game.rules.initial())
-        self.position = Position(start, np.zeros(3, np.int64), np.zeros(1))
+        first = self.game.row(self.game.rules.initial())
+        self.position = Position(first, np.zeros(3, np.int64), np.zeros(1))
 
     def _adopt(self, evaluator: Evaluator) -> None:
-        self._description = evaluator.description
         self.leaf = evaluator.leaf
-        self.traces = make_traces(self.leaf.weights, self.game.features(evaluator.description.features).max_active)
+        self.traces = make_traces(self.leaf.weights, evaluator.features.max_active)
         self._bench = make_bench(self.leaf, self.game)
 
     @property
@@ -130,13 +132,8 @@ class SequentialTD:
         return Metrics(self.games, self.positions, {"train/td_error": error, "train/step_size": rate})
 
     def evaluator(self) -> Evaluator:
-        d = self._description
         trained = {"method": "td-sequential", "lambda": self.options.trace, "games": self.games, "seed": self.seed}
-        tensors = tensors_of(self.leaf.weights)
-        features = self.game.features(d.features)
-        return make_evaluator(
-            self.game, tensors, features=features, head=d.head, activation=d.activation, trained=trained
-        )
+        return remade(self.start, tensors_of(self.leaf.weights), trained)
 
     def finite(self) -> bool:
         weights = self.leaf.weights

@@ -4,14 +4,14 @@ This module composes a learner, the arena, the log and the checkpoints, and know
 folder (`hydra.run.dir`, by default under outputs/):
 
     evaluator.safetensors    what to play with           checkpoint.pt      what to go on with
-    strength.jsonl           the strength curve          past/              earlier evaluators
-    events...                TensorBoard                 .hydra/            the configuration
+    best.safetensors         the strongest measured      past/              earlier evaluators
+    strength.jsonl           the strength curve          .hydra/            the configuration
+    events...                TensorBoard
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import shlex
 import signal
 import sys
@@ -28,16 +28,17 @@ from omegaconf import DictConfig
 from envs import games
 from envs.errors import InputError
 from envs.game import Game
+from learn.backend import make_backend
 from learn.checkpoint import differing_keys, load_checkpoint, save_checkpoint
 from learn.config import RunConfig, checked, learner_module
 from learn.hydra_app import check_command_line, one_line_errors
 from learn.learner import Learner, Metrics
-from learn.networks import Network, network_of
 from learn.progress import Progress
-from learn.strength import PastSelves, Strength, StrengthLog, measure, named_opponents, past_name
+from learn.start import start_of
+from learn.strength import Best, PastSelves, Strength, StrengthLog, measure, named_opponents, past_name
 from learn.tensorboard import Board
 from search.evaluator import Evaluator, save_evaluator
-from search.named import find_evaluator
+from search.players import Player, cores
 
 
 def main() -> None:
@@ -65,7 +66,8 @@ class Run:
         self.config, self.folder = config, folder
         self.settings: dict[str, Any] = dataclasses.asdict(config)
         self.settings["learner"] = {"name": config.learner[0], **dataclasses.asdict(config.learner[1])}
-        self.threads = config.threads or len(os.sched_getaffinity(0))
+        self.workers = config.workers or cores()
+        self.backend = make_backend(config.backend, self.workers)
         # An update is a sixth of the time: a second thread makes it 1.5 times as fast on a free core, 14 times as slow on a busy one.
         torch.set_num_threads(1)
         self.game: Game = games.load(config.game.name)
@@ -74,26 +76,15 @@ class Run:
         self.seconds = 0.0  # of training, measurements not counted, earlier sittings included
         self.measured_at = -1
         self.strengths: list[Strength] = []
+        self.best: Best | None = None
         self.stop = False
 
     def _learner(self) -> Learner:
         name, options = self.config.learner
-        network = self._network()
+        start = start_of(self.game, self.config)
         return learner_module(name).make(
-            options, network, seed=self.config.seed, budget=self.config.games, threads=self.threads
+            options, start, seed=self.config.seed, budget=self.config.games, backend=self.backend
         )
-
-    def _network(self) -> Network:
-        if self.config.start_from:
-            evaluator = find_evaluator(self.game, self.config.start_from)
-            if not isinstance(evaluator, Evaluator):
-                raise InputError(f"start_from={self.config.start_from}: a handmade player has no weights to train")
-            return network_of(evaluator)
-        shape = self.config.evaluator
-        features = self.game.features(self.config.game.features)
-        network = Network(self.game, features, list(shape.hidden), shape.head, shape.activation)
-        network.initialize(self.config.seed)
-        return network
 
     # --- the run ----------------------------------------------------------------------------------------------
 
@@ -105,6 +96,7 @@ class Run:
         names = [player.name for player in self.opponents]
         curves = names + [past_name(k) for k in range(1, self.config.measure.past + 1)]
         self.board = Board(self.folder, self.game, curves, resumed_at)
+        self.board.again(self.log.records)
         self.board.configuration(self.settings)
         before = signal.signal(signal.SIGINT, self._interrupted)
         try:
@@ -116,6 +108,7 @@ class Run:
         finally:
             signal.signal(signal.SIGINT, before)
             self.board.close()
+            self.backend.close()
 
     def _train(self) -> None:
         saved, step = time.monotonic(), 0
@@ -153,11 +146,13 @@ class Run:
         bad = [name for name, value in metrics.scalars.items() if not np.isfinite(value)]
         if bad or not self.learner.finite():
             what = ", ".join(bad) or "the weights"
-            path = self.folder / "checkpoint.pt"
-            good = f"the last good checkpoint is {path}" if path.exists() else "there is no checkpoint yet"
+            kept = [f"the last good checkpoint is {self.folder / 'checkpoint.pt'}"]
+            if self.best:
+                kept.append(f"the best evaluator so far is {self.folder / 'best.safetensors'} ({self.best.text})")
+            if hasattr(self.config.learner[1], "step_size"):
+                kept.append("try a smaller learner.step_size")
             raise InputError(
-                f"training diverged: NaN or infinity in {what} after {metrics.games} games; {good}; "
-                "try a smaller learner.step_size"
+                f"training diverged: NaN or infinity in {what} after {metrics.games} games; {'; '.join(kept)}"
             )
 
     def _log(self, metrics: Metrics) -> None:
@@ -170,15 +165,23 @@ class Run:
     def _measure(self) -> None:
         evaluator, games_now = self.learner.evaluator(), self.learner.games
         opponents = [*self.opponents, *self.past.opponents(games_now)]
-        self.strengths = measure(self.game, evaluator, opponents, self.config.measure.games, self.threads)
+        self.strengths = self._strengths(evaluator, opponents, self.config.measure.games)
         self.measured_at = games_now
-        self.log.add(games_now, self.seconds, self.strengths)
-        for s in self.strengths:
-            self.board.strength(s.opponent, s.ppg, s.standard_error, games_now)
-        self.board.probes(evaluator, games_now)
-        self.board.histograms(evaluator, games_now)
+        self.board.evaluator(evaluator, games_now)
         self.past.keep(evaluator, games_now)
         self.progress.measured(games_now, self.seconds, self.strengths)
+        self._save()  # so that no measurement is made, and shown, twice
+
+    def _strengths(self, evaluator: Evaluator, opponents: list[Player], games_each: int) -> list[Strength]:
+        """Measure, note it everywhere, and keep the evaluator if it is the best so far."""
+        games_now, noise = self.learner.games, self.config.measure.noise
+        results = measure(self.game, evaluator, opponents, games_each, self.workers, noise)
+        self.log.add(games_now, self.seconds, results)
+        self.board.strength(results, games_now, self.seconds)
+        if self.opponents and (self.best is None or results[0].ppg > self.best.strength.ppg):
+            self.best = Best(games_now, results[0])
+            save_evaluator(evaluator, self.folder / "best.safetensors")
+        return results
 
     # --- files ------------------------------------------------------------------------------------------------
 
@@ -189,6 +192,7 @@ class Run:
             "seconds": self.seconds,
             "measured_at": self.measured_at,
             "strengths": [tuple(s) for s in self.strengths],
+            "best": [self.best.games, tuple(self.best.strength)] if self.best else None,
         }
         save_checkpoint(self.folder / "checkpoint.pt", state)
         save_evaluator(self.learner.evaluator(), self.folder / "evaluator.safetensors")
@@ -201,7 +205,8 @@ class Run:
         state = load_checkpoint(path)
         ignored = {
             "minutes": self.config.minutes,
-            "threads": self.config.threads,
+            "backend": self.config.backend,
+            "workers": self.config.workers,
             "checkpoint_minutes": self.config.checkpoint_minutes,
         }
         changed = differing_keys(state["settings"] | ignored, self.settings)
@@ -217,6 +222,8 @@ class Run:
         self.learner.restore(state["learner"])
         self.seconds, self.measured_at = state["seconds"], state["measured_at"]
         self.strengths = [Strength(*s) for s in state["strengths"]]
+        best = state.get("best")
+        self.best = Best(best[0], Strength(*best[1])) if best else None
         print(f"going on from {self.folder / 'checkpoint.pt'} at {self.learner.games:,} games", file=sys.stderr)
         return self.learner.games
 
@@ -230,12 +237,11 @@ class Run:
             )
             return 130
         evaluator = self.learner.evaluator()
-        results = measure(self.game, evaluator, self.opponents, self.config.measure.final_games, self.threads)
-        self.log.add(self.learner.games, self.seconds, results)
-        for s in results:
-            self.board.strength(s.opponent, s.ppg, s.standard_error, self.learner.games)
-        self.board.finish(self.settings, {s.opponent: s.ppg for s in results})
-        self.progress.summary(self.game, self.folder, self.learner.games, self.seconds, results)
+        results = self._strengths(evaluator, self.opponents, self.config.measure.final_games)
+        self._save()
+        self.board.evaluator(evaluator, self.learner.games)
+        self.board.finish(self.settings, results)
+        self.progress.summary(self.game, self.folder, self.learner.games, self.seconds, results, self.best)
         return 0
 
 

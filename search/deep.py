@@ -23,7 +23,7 @@ from envs.errors import InputError
 from envs.game import Baseline, Game
 from envs.kernel import kernel
 from search.evaluator import Evaluator
-from search.leaf import CLASSES, TANH, Leaf, evaluate_network, forget, make_work
+from search.leaf import CLASSES, TANH, Leaf, evaluate_network, forget, make_work, most_active
 
 
 class LinearWeights(NamedTuple):
@@ -83,8 +83,8 @@ def _for_the_mover(game: Game, evaluator: Evaluator | Baseline) -> Deep:
     weights = evaluator.leaf.weights
     version = _version(weights.first.tobytes() + weights.dense.tobytes())
     if len(weights.sizes) == 1 and weights.head != CLASSES:
-        most = max(features.max_active for features in game.feature_sets.values())
-        linear = LinearWeights(weights.first[:, 0].copy(), weights.spec, weights.head, weights.scale)
+        most = most_active(game, weights.spec)
+        linear = LinearWeights(weights.first.reshape(-1), weights.spec, weights.head, weights.scale)
         lists = Lists(np.empty(most, np.int32), np.empty(most, np.float32))
         return Deep(Leaf(evaluate_linear, linear), lists, version)  # type: ignore[arg-type]
     return Deep(Leaf(evaluate_afresh, weights), make_work(evaluator.leaf, game), version)

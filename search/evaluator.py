@@ -31,7 +31,21 @@ from safetensors.numpy import save as to_bytes
 from envs.errors import InputError
 from envs.game import FeatureSet, Game
 from envs.kernel import kernel
-from search.leaf import CLASSES, IDENTITY, RELU, SIGMOID, TANH, Leaf, Weights, evaluate_network, forget, make_work
+from envs.tuples import NAME as TUPLES_NAME
+from search.leaf import (
+    CLASSES,
+    IDENTITY,
+    RELU,
+    SIGMOID,
+    TANH,
+    Leaf,
+    Weights,
+    evaluate_linear,
+    evaluate_network,
+    forget,
+    make_work,
+)
+from search.ntuple import evaluate_tuples, expect_children
 
 VERSION = 1
 ACTIVATIONS = {"relu": RELU, "sigmoid": SIGMOID, "tanh": TANH}
@@ -58,7 +72,10 @@ class Description:
 
     @property
     def kind(self) -> str:
-        return "linear" if len(self.sizes) == 2 else "mlp"
+        """mlp, linear, or ntuple: linear over tables"""
+        if len(self.sizes) > 2:
+            return "mlp"
+        return "ntuple" if self.features == TUPLES_NAME else "linear"
 
 
 class Opinion(NamedTuple):
@@ -79,7 +96,15 @@ class Evaluator:
 
     @functools.cached_property
     def leaf(self) -> Leaf:
-        return Leaf(evaluate_network, _weights(self.game, self.description, self.tensors))
+        weights = _weights(self.game, self.description, self.tensors)
+        if self.description.kind == "ntuple":
+            return Leaf(evaluate_tuples, weights, expect_children)
+        linear = self.description.kind == "linear" and not self.gives_chances
+        return Leaf(evaluate_linear if linear else evaluate_network, weights)
+
+    @functools.cached_property
+    def features(self) -> FeatureSet:
+        return self.game.described(self.description.features, self.description.spec)
 
     @property
     def gives_chances(self) -> bool:
@@ -127,6 +152,14 @@ def make_evaluator(
     evaluator = Evaluator(game, description, {name: np.asarray(t, np.float32) for name, t in tensors.items()})
     _check_tensors("the evaluator", evaluator)
     return evaluator
+
+
+def remade(evaluator: Evaluator, tensors: dict[str, np.ndarray], trained: dict[str, Any]) -> Evaluator:
+    """An evaluator of the same kind, features and sizes with other weights. Raises InputError for numbers that are not finite."""
+    description = dataclasses.replace(evaluator.description, trained=trained)
+    other = Evaluator(evaluator.game, description, {name: np.asarray(t, np.float32) for name, t in tensors.items()})
+    _check_tensors("the evaluator", other)
+    return other
 
 
 def _weights(game: Game, description: Description, tensors: dict[str, np.ndarray]) -> Weights:
@@ -225,16 +258,17 @@ def _description(path: Path, text: str) -> Description:
 
 def _check_features(path: str | Path, evaluator: Evaluator) -> None:
     game, description = evaluator.game, evaluator.description
-    features = game.feature_sets.get(description.features)
-    if features is None:
+    try:
+        features = evaluator.features
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if description.sizes[:1] != (features.num_features,):
         raise InputError(
-            f"{path} uses the feature set {description.features!r}, which {game.name} does not have; "
-            f"it has: {', '.join(game.feature_sets)}"
+            f"{path} has the sizes {description.sizes}; its feature set {features.name!r} has {features.num_features} features"
         )
-    if features.spec != description.spec or description.sizes[:1] != (features.num_features,):
+    if features.name == TUPLES_NAME and (description.kind != "ntuple" or description.head == "classes"):
         raise InputError(
-            f"{path} was trained on another {description.features!r}: sizes {description.sizes}, spec {description.spec}; "
-            f"here {features.num_features} features, spec {features.spec}"
+            f"{path}: n-tuples make one sum with head tanh or identity, not {description.sizes} with head {description.head!r}"
         )
     if description.outcomes != game.rules.outcomes:
         raise InputError(f"{path} knows the outcomes {description.outcomes}; {game.name} has {game.rules.outcomes}")

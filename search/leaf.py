@@ -18,6 +18,8 @@ import numpy as np
 
 from envs.game import Baseline, Game
 from envs.kernel import kernel
+from envs.tuples import NAME, TUPLES
+from search.ntuple import evaluate_tuples, make_tuple_work
 
 IDENTITY, RELU, SIGMOID, TANH = 0, 1, 2, 3
 CLASSES = 4
@@ -72,6 +74,17 @@ class Work(NamedTuple):
     """float32 [K]: the outputs"""
 
 
+@kernel
+def forget(work):
+    """The next evaluation computes its first layer afresh."""
+    work.slot[2] = FORGOTTEN
+
+
+@kernel
+def forget_state(rules, weights, state, work):
+    forget(work)
+
+
 class Leaf(NamedTuple):
     """An evaluator as searches take it: leaf.evaluate(rules, leaf.weights, state, work) -> value."""
 
@@ -79,15 +92,26 @@ class Leaf(NamedTuple):
     """evaluate(rules, weights, state, work) -> value in outcome units for the mover; work.chances holds the outputs. Exact where
     the game is over."""
     weights: Weights
+    expect: Any = forget_state
+    """expect(rules, weights, state, work): the results of the moves from `state` are evaluated next, one after the other"""
 
 
-def make_work(leaf: Leaf, game: Game) -> Work:
-    """Scratch memory for evaluating with `leaf`."""
+def most_active(game: Game, spec: np.ndarray) -> int:
+    """Room for the active features of any of the game's own sets, and of the one that `spec` describes."""
+    sizes = [feature_set.max_active for feature_set in game.feature_sets.values()]
+    if spec[0] == TUPLES:
+        sizes.append(game.described(NAME, tuple(int(x) for x in spec)).max_active)
+    return max(sizes)
+
+
+def make_work(leaf: Leaf, game: Game) -> Any:
+    """Scratch memory for evaluating with `leaf`: Work, or that of an n-tuple network."""
     weights = leaf.weights
-    sets = game.feature_sets.values()
-    most = 2 * max(feature_set.max_active for feature_set in sets) + 4
+    if leaf.evaluate is evaluate_tuples:
+        return make_tuple_work(weights, game)
+    most = 2 * most_active(game, weights.spec) + 4
     widest = int(max(weights.sizes.max(), weights.first.shape[1]))
-    inputs = max(feature_set.num_features for feature_set in sets)
+    inputs = max(feature_set.num_features for feature_set in game.feature_sets.values())
     return Work(
         sums=np.zeros(weights.first.shape[1], np.float32),
         active=np.zeros((3, most), np.int32),
@@ -98,12 +122,6 @@ def make_work(leaf: Leaf, game: Game) -> Work:
         hidden=np.zeros((2, widest), np.float32),
         chances=np.zeros(len(weights.outcomes), np.float32),
     )
-
-
-@kernel
-def forget(work):
-    """The next evaluation computes its first layer afresh."""
-    work.slot[2] = FORGOTTEN
 
 
 # --- networks ---------------------------------------------------------------------------------------------------
@@ -127,6 +145,24 @@ def evaluate_network(rules, weights, state, work):
     matrix = weights.dense[offset:].reshape(outputs, inputs + 1)
     dense_layer(matrix, work.hidden[row], work.hidden[1 - row])
     return apply_head(weights, work.hidden[1 - row], work)
+
+
+@kernel
+def evaluate_linear(rules, weights, state, work):
+    """One sum over the active features, with a scalar head. Nothing is kept from the last position: repeated indices count repeatedly."""
+    over, result = rules.outcome(state)
+    if over:
+        work.chances[0] = result
+        return np.float64(result)
+    index, amount, weight = work.active[0], work.value[0], weights.first
+    n = rules.features(state, weights.spec, index, amount)
+    value = np.float64(weight[len(weight) - 1, 0])
+    for i in range(n):
+        value += weight[index[i], 0] * amount[i]
+    if weights.head == TANH:
+        value = weights.scale * math.tanh(value)
+    work.chances[0] = value
+    return value
 
 
 @kernel

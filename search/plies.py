@@ -101,7 +101,7 @@ def score_moves(rules, leaf, state, plies, candidates, margin, bench):
     """
     n = rules.expand(state, bench.moves[0], bench.rows[0])
     mover = rules.seat(state)
-    forget(bench.work)
+    leaf.expect(rules, leaf.weights, state, bench.work)
     for i in range(n):
         child = rules.load(bench.rows[0, i])
         value = leaf.evaluate(rules, leaf.weights, child, bench.work)
@@ -155,7 +155,7 @@ def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths
     evaluator's outputs for the mover, and depths[i] how many plies move i was searched."""
     n = rules.expand(state, bench.moves[0], bench.rows[0])
     mover = rules.seat(state)
-    forget(bench.work)
+    leaf.expect(rules, leaf.weights, state, bench.work)
     for i in range(n):
         child = rules.load(bench.rows[0, i])
         value = leaf.evaluate(rules, leaf.weights, child, bench.work)

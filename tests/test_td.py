@@ -406,7 +406,7 @@ def test_one_game_at_a_time_is_the_same_in_both_back_ends(game_name, head):
     torch_net.load_state_dict({k: v.float() for k, v in network(game_name, head, **shape).state_dict().items()})
     start = torch_net.tensors()
     options = {"trace": 0.7, "step_size": 0.02, "schedule": "constant", "plies": plies}
-    by_hand = SequentialTD(torch_net, SequentialOptions(**options), seed=4, budget=100)
+    by_hand = SequentialTD(torch_net.evaluator(), SequentialOptions(**options), seed=4, budget=100)
     by_torch = BackwardTD(torch_net, BackwardOptions(slots=1, **options), seed=4, budget=100)
     by_hand.step()
     by_torch.step()

@@ -190,6 +190,7 @@ GAME = Game(
         features=features,
         cells=cells,
         num_cells=HEAPS,
+        tuple_values=LARGEST + 1,
         key=key,
         exact_key=True,
         max_moves=NUM_SIZES,

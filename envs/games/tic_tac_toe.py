@@ -211,6 +211,7 @@ GAME = Game(
         features=features,
         cells=cells,
         num_cells=9,
+        tuple_values=3,
         key=key,
         exact_key=True,
         max_moves=9,
@@ -231,5 +232,6 @@ GAME = Game(
         "criteria": Baseline("criteria", "rank", criteria, "completes, blocks, enables a three; then lines still open"),
     },
     probes=(("start", "---------"), ("centre taken", "X---O----")),
+    board=(3, 3),
     symmetries=SYMMETRIES,
 )

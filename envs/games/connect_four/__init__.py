@@ -27,6 +27,8 @@ GAME = Game(
         features=features,
         cells=rules.cells,
         num_cells=CELLS,
+        tuple_values=4,
+        tuple_cells=rules.tuple_cells,
         key=rules.key,
         exact_key=True,
         noisy=rules.noisy,
@@ -51,5 +53,6 @@ GAME = Game(
         ("edge opening", "1"),
         ("opening beside the centre", "3"),
     ),
+    board=(ROWS, COLUMNS),
     symmetries=np.array([range(CELLS), MIRROR], np.int64),
 )

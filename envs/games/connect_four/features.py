@@ -30,6 +30,8 @@ ACROSS_STARTS = BOARD & _LEFT
 FALLING_STARTS = BOTTOM * 0b111000 & _LEFT
 RISING_STARTS = BOTTOM * 0b000111 & _LEFT
 """first squares of the lines of each direction"""
+STONES, LINES, COUNTS = range(3)
+"""spec[0] of the feature sets"""
 POINTS_SCALE = 10_000
 """Above every possible sum of points: 45 lines in rows and columns at 100 and 24 diagonals at 200 are 9,300."""
 
@@ -67,14 +69,17 @@ def count_lines(mine, his):
 def features(state, spec, index, value):
     """One input a stone: column by column from the bottom, 0..41 mine, 42..83 the opponent's. `lines` adds, 84..89 mine and 90..95 the
     opponent's: lines with only that side's stones, exactly one, two, three of them; threats in the rows that side gets in
-    zugzwang, threats in the other rows, and threats that are playable now."""
+    zugzwang, threats in the other rows, and threats that are playable now. `counts` is these alone, 0..11."""
     opponent = state.me ^ state.all
-    n = add_stones(state.me, 0, 0, index, value)
-    n = add_stones(opponent, CELLS, n, index, value)
-    if spec[0] == 1:
+    n, offset = 0, 0
+    if spec[0] != COUNTS:
+        n = add_stones(state.me, 0, n, index, value)
+        n = add_stones(opponent, CELLS, n, index, value)
+        offset = 2 * CELLS
+    if spec[0] != STONES:
         first = seat(state) == 0
-        n = add_lines(state.me, opponent, ODD_ROWS if first else EVEN_ROWS, 2 * CELLS, n, index, value)
-        n = add_lines(opponent, state.me, EVEN_ROWS if first else ODD_ROWS, 2 * CELLS + 6, n, index, value)
+        n = add_lines(state.me, opponent, ODD_ROWS if first else EVEN_ROWS, offset, n, index, value)
+        n = add_lines(opponent, state.me, EVEN_ROWS if first else ODD_ROWS, offset + 6, n, index, value)
     return n
 
 
@@ -131,6 +136,7 @@ COUNT_NAMES = ("lines_1", "lines_2", "lines_3", "threats_own_rows", "threats_oth
 LINE_NAMES = [f"{side}_{count}" for side in SIDES for count in COUNT_NAMES]
 
 FEATURE_SETS = {
-    "cells": FeatureSet("cells", (0,), 84, 42, lambda: CELL_NAMES),
-    "lines": FeatureSet("lines", (1,), 96, 54, lambda: CELL_NAMES + LINE_NAMES),
+    "cells": FeatureSet("cells", (STONES,), 84, 42, lambda: CELL_NAMES),
+    "lines": FeatureSet("lines", (LINES,), 96, 54, lambda: CELL_NAMES + LINE_NAMES),
+    "counts": FeatureSet("counts", (COUNTS,), 12, 12, lambda: LINE_NAMES),
 }

@@ -141,6 +141,17 @@ def cells(state, out):
 
 
 @kernel
+def tuple_cells(state, out):
+    """The cells, but 3 where the next stone of a column would come to stand."""
+    next_stones = (state.all + BOTTOM) & BOARD
+    for row in range(ROWS):
+        for column in range(COLUMNS):
+            bit = HEIGHT * column + row
+            stone = 2 * (state.all >> bit & 1) - (state.me >> bit & 1)
+            out[COLUMNS * row + column] = stone + 3 * (next_stones >> bit & 1)
+
+
+@kernel
 def key(state):
     """Pons' key, 49 bits: a column with h stones holds 2^h - 1 + the mover's bits, and those ranges do not overlap."""
     return state.me + state.all

@@ -35,6 +35,7 @@ GAME = Game(
         features=features,
         cells=rules.cells,
         num_cells=CELLS,
+        tuple_values=3,
         key=rules.key,
         noisy=rules.noisy,
         null=rules.null,
@@ -58,5 +59,6 @@ GAME = Game(
         ("winning end", "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"),
         ("close end", "----OX----OOXX---OOOXX-XOOXXOOOOOXXOXXOOOXXOOOOOXXXXOXO--OOOOOX- X"),
     ),
+    board=(8, 8),
     symmetries=_symmetries(),
 )

@@ -1,10 +1,11 @@
 """What evaluators see of Othello: the discs, and what players have always counted (mobility, corners and the squares beside them, safe discs).
 
-Four sets:
+Five sets:
 
     discs      one input a square: +1 mine, -1 the opponent's; with linear weights the "weighted piece counter" of the literature
     squares    one input a square and side
     criteria   the counts below, with weights of their own in each third of the game
+    criteria_1 the same with one weight a count for the whole game: few enough for learning automata
     expert     squares and criteria
 """
 
@@ -125,16 +126,14 @@ def safe_on_edges(discs):
 
 SQUARE_NAMES = [f"{column}{row}" for row in range(1, 9) for column in "abcdefgh"]
 SIDE_NAMES = [f"{side}_{square}" for side in ("me", "opponent") for square in SQUARE_NAMES]
-CRITERIA_NAMES = [
-    f"{name}_{third}"
-    for third in ("opening", "middle", "end")
-    for name in [f"{s}_{c}" for s in ("me", "opponent") for c in COUNTS] + ["discs", "odd_empties", "constant"]
-]
+COUNT_NAMES = [f"{s}_{c}" for s in ("me", "opponent") for c in COUNTS] + ["discs", "odd_empties", "constant"]
+CRITERIA_NAMES = [f"{name}_{third}" for third in ("opening", "middle", "end") for name in COUNT_NAMES]
 
 FEATURE_SETS = {
     "discs": FeatureSet("discs", (DISCS, 1), 64, 64, lambda: SQUARE_NAMES),
     "squares": FeatureSet("squares", (SQUARES, 1), 128, 64, lambda: SIDE_NAMES),
     "criteria": FeatureSet("criteria", (CRITERIA, PHASES), PHASES * NUM_CRITERIA, NUM_CRITERIA, lambda: CRITERIA_NAMES),
+    "criteria_1": FeatureSet("criteria_1", (CRITERIA, 1), NUM_CRITERIA, NUM_CRITERIA, lambda: COUNT_NAMES),
     "expert": FeatureSet(
         "expert",
         (EXPERT, PHASES),

@@ -1,0 +1,42 @@
+"""Learning n-tuple networks on one core: self-play and updates of `experiment=connect_four_ntuple`, and of Othello's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.measure import NO_TARGET, Row, Settings, rate, row
+from envs import games
+from learn.backend import Serial
+from learn.config import EvaluatorConfig, TuplesConfig
+from learn.start import fresh
+from learn.td_linear import Options, make
+
+WARM_UP_GAMES = 20_000
+"""fresh weights see few different positions: memory is read faster than it will be"""
+
+
+def bench_connect_four(settings: Settings) -> Iterator[Row]:
+    """70 tables of eight cells for either mover: 9.2 million weights."""
+    yield from _training("connect_four", TuplesConfig(walks=70, length=8, per_seat=True), (2000.0, 6000.0), settings)
+
+
+def bench_othello(settings: Settings) -> Iterator[Row]:
+    """All straight lines of two and of three squares: 936 weights."""
+    yield from _training("othello", TuplesConfig(lines=[2, 3]), NO_TARGET, settings)
+
+
+def _training(
+    name: str, tuples: TuplesConfig, target: tuple[float | None, float | None], settings: Settings
+) -> Iterator[Row]:
+    start = fresh(games.load(name), "", EvaluatorConfig(hidden=[], head="tanh", tuples=tuples), 1)
+    learner = make(Options(), start, seed=1, budget=1_000_000, backend=Serial())
+    while learner.games < min(WARM_UP_GAMES, WARM_UP_GAMES * settings.seconds):
+        learner.step()
+
+    def work() -> int:
+        before = learner.games
+        learner.step()
+        return learner.games - before
+
+    weights = f"{len(learner.weight):,} weights"
+    yield row(f"n-tuple training, {name}", "games/s", rate(work, settings.seconds), target, weights)
