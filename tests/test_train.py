@@ -11,6 +11,7 @@ import errno
 import importlib
 import itertools
 import json
+import multiprocessing
 import os
 import pkgutil
 import random
@@ -38,6 +39,7 @@ from envs.errors import InputError
 from learn import export, train
 from learn.checkpoint import load_checkpoint, save_checkpoint
 from learn.config import RunConfig, checked, learner_module
+from learn.hydra_app import _each_value
 from learn.networks import Network
 from learn.td_forward import ForwardTD
 from learn.train import Run
@@ -48,9 +50,26 @@ from search.players import EvaluatorPlayer, RandomPlayer
 CONF = ROOT / "conf"
 PRESETS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
-SMALL = ("game=tic_tac_toe", "evaluator.hidden=[8]", "threads=1", "measure.games=20", "measure.final_games=20")
-DEBUG = ("experiment=debug", "threads=1", "games=1500", "measure.every=500", "checkpoint_minutes=0.0005")
+SMALL = ("game=tic_tac_toe", "evaluator.hidden=[8]", "workers=1", "measure.games=20", "measure.final_games=20")
+DEBUG = ("experiment=debug", "workers=1", "games=1500", "measure.every=500", "checkpoint_minutes=0.0005")
 """the debug preset, a little longer, and with a checkpoint after almost every step"""
+
+
+LINEAR = ("evaluator=linear", "evaluator.hidden=[]", "evaluator.head=tanh")
+SEARCHED = (*LINEAR, "learner.depth=2", "learner.searches=4", "learner.batch=16")
+TEAM = (*LINEAR, "game.features=cells", "learner.teams=4")
+NEEDS: dict[str, tuple[str, ...]] = {
+    "automata_continuous": TEAM,
+    "automata_discrete": (*TEAM, "learner.algorithm=lri", "learner.step_size=0.5"),
+    "dynamic": (*LINEAR, "learner.pairs=2"),
+    "evolution": (*LINEAR, "learner.population=6", "learner.elites=2", "learner.rounds=[4]"),
+    "root_strap": SEARCHED,
+    "td_leaf": SEARCHED,
+    "td_linear": (*LINEAR, "learner.slots=16"),
+    "tree_strap": SEARCHED,
+    "true_online": (*LINEAR, "evaluator.head=identity", "learner.plies=11"),
+}
+"""what a learner needs to be tried on tic-tac-toe with a small step: an evaluator that it can train, and little work; the others train any"""
 
 
 def config(*overrides: str) -> RunConfig:
@@ -147,7 +166,8 @@ def test_every_learner_has_a_yaml_with_every_knob():
 def test_a_run_writes_its_files(debug_run):
     folder, out = debug_run
     names = {f.name for f in folder.iterdir() if not f.name.startswith("events.")}
-    assert names == {".hydra", "checkpoint.pt", "evaluator.safetensors", "past", "strength.jsonl"}
+    evaluators = {"best.safetensors", "evaluator.safetensors", "past"}
+    assert names == {".hydra", "checkpoint.pt", "strength.jsonl"} | evaluators
     evaluator = load_evaluator(folder / "evaluator.safetensors")
     assert evaluator.description.sizes[1:-1] == (16,)
     assert evaluator.description.trained["games"] >= 1500
@@ -179,7 +199,7 @@ def test_the_tensorboard_events(debug_run):
     assert [(e.step, round(e.value, 4)) for e in events.Scalars("strength/pubeval")] == points
     labels = {f"probes/{label.replace(' ', '_')}" for label, _ in games.load("backgammon").probes}
     assert labels
-    assert labels == set(tags["images"])
+    assert labels | {"sample/reliability"} == set(tags["images"])
     assert {f"weights/{t}{k}" for t in ("weight", "bias") for k in (0, 1)} <= set(tags["histograms"])
     assert_texts(folder, events)
 
@@ -212,6 +232,9 @@ VARIANTS = {
         "learner.plies=4",
     ),
 }
+
+
+VARIANTS |= {name: (f"learner={name}", *needs) for name, needs in NEEDS.items()}
 
 
 def test_every_learner_is_among_the_variants():
@@ -279,22 +302,62 @@ def test_a_finished_run_stays_as_it_is(tmp_path):
     assert curve(tmp_path) == measured
 
 
-def test_the_games_are_the_same_for_any_number_of_threads(tmp_path):
+def test_the_games_are_the_same_for_any_number_of_workers(tmp_path):
     tensors = []
-    for threads in (1, 2, 5):
-        learner = Run(small("learner.slots=13", "learner.explore=0.2", f"threads={threads}"), tmp_path).learner
+    for words in (["workers=1"], ["workers=2"], ["workers=5"], ["backend=serial"], ["backend=pool", "workers=2"]):
+        run = Run(small("learner.slots=13", "learner.explore=0.2", *words), tmp_path)
         for _ in range(15):
-            learner.step()
-        tensors.append(learner.evaluator().tensors)
-    assert equal(tensors[0], tensors[1])
-    assert equal(tensors[0], tensors[2])
+            run.learner.step()
+        tensors.append(run.learner.evaluator().tensors)
+        run.backend.close()
+    assert all(equal(tensors[0], others) for others in tensors[1:])
 
 
-def test_a_resume_may_change_threads_and_minutes_only(tmp_path):
+def test_a_run_in_processes_is_the_same_and_ends_them(tmp_path):
+    words = ("games=100", "learner.slots=13", "measure.every=50")
+    run = Run(small(*words, "backend=pool", "workers=2"), tmp_path / "pool")
+    assert run.go() == 0
+    assert not [child for child in multiprocessing.active_children() if child.name == "deltaw worker"]
+    assert Run(small(*words, "backend=serial"), tmp_path / "serial").go() == 0
+    assert equal(final(tmp_path / "pool"), final(tmp_path / "serial"))
+    assert curve(tmp_path / "pool") == curve(tmp_path / "serial")
+
+
+def test_a_resume_may_change_workers_and_minutes_only(tmp_path):
     Run(small("games=50", "learner.slots=16"), tmp_path).go()
-    Run(small("games=50", "learner.slots=16", "threads=2", "minutes=9", "checkpoint_minutes=5"), tmp_path).checkpoint()
+    other = ("workers=2", "backend=serial", "minutes=9", "checkpoint_minutes=5")
+    Run(small("games=50", "learner.slots=16", *other), tmp_path).checkpoint()
     with pytest.raises(InputError, match=r"games: 50 then, 60 now"):
         Run(small("games=60", "learner.slots=16"), tmp_path).checkpoint()
+
+
+def test_the_best_evaluator_is_kept_also_after_a_resume(tmp_path):
+    run = Run(small("games=200", "learner.slots=16", "learner.step_size=0.05", "measure.every=40"), tmp_path)
+    assert run.go() == 0
+    points = [record for record in curve(tmp_path) if record["opponent"] == "random"]
+    assert len(points) > 4
+    strongest = max(points, key=lambda record: record["ppg"])
+    best = load_evaluator(tmp_path / "best.safetensors")
+    assert best.description.trained["games"] == strongest["games"]
+    assert run.best.games == strongest["games"]
+    again = Run(run.config, tmp_path)
+    assert again.go() == 0
+    assert again.best == run.best
+    assert equal(load_evaluator(tmp_path / "best.safetensors").tensors, best.tensors)
+
+
+def test_measurements_are_made_with_the_noise_asked_for(tmp_path, monkeypatch):
+    wanted, seen = train.measure, []
+
+    def noted(*arguments):
+        seen.append(arguments[-1])
+        return wanted(*arguments)
+
+    monkeypatch.setattr(train, "measure", noted)
+    assert Run(small("games=50", "learner.slots=16", "measure.noise=0.25"), tmp_path / "noisy").go() == 0
+    assert seen == [0.25, 0.25]
+    assert Run(small("games=50", "learner.slots=16"), tmp_path / "quiet").go() == 0
+    assert curve(tmp_path / "noisy")[0] != curve(tmp_path / "quiet")[0]
 
 
 def test_another_configuration_does_not_go_on(debug_run, run_main):
@@ -342,20 +405,35 @@ def test_nan_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path, monkeypa
 
     monkeypatch.setattr(ForwardTD, "_update", poisoned)
     run = small("games=500", "learner.slots=16", "checkpoint_minutes=0")
-    with pytest.raises(InputError, match=rf"the weights after {updates[5:] or '.*'} games.*checkpoint.pt"):
+    kept = r"checkpoint.pt; the best evaluator so far is .*best.safetensors \(random .* after 0 games\)"
+    with pytest.raises(InputError, match=rf"the weights after {updates[5:] or '.*'} games.*{kept}"):
         Run(run, tmp_path).go()
     assert load_checkpoint(tmp_path / "checkpoint.pt")["learner"]["counts"][0] == updates[4]
     assert all(np.isfinite(t).all() for t in final(tmp_path).values())
 
 
+DIVERGING = ("td_backward", "td_forward", "td_sequential", "true_online")
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_a_wild_step_size_stops_the_run(tmp_path, learner):
+def test_a_wild_step_size(tmp_path, learner):
+    """It is refused, or stops the run where nothing bounds the weights; whatever the method, what is kept has finite weights."""
+    if not hasattr(learner_module(learner).Options, "step_size"):
+        pytest.skip("it has no step size")
     sgd = ("learner.optimizer=sgd",) if learner == "td_forward" else ()
-    run = small("games=3000", f"learner={learner}", "learner.step_size=1e30", "checkpoint_minutes=0", *sgd)
-    with pytest.raises(InputError, match=r"diverged: .* after \d+ games; .*step_size"):
+    words = (f"learner={learner}", *NEEDS.get(learner, ()), "learner.step_size=1e30")
+    run = small("games=3000" if learner in DIVERGING else "games=100", "checkpoint_minutes=0", *words, *sgd)
+    said = ""
+    try:
         Run(run, tmp_path).go()
-    if (tmp_path / "checkpoint.pt").exists():
-        assert all(np.isfinite(t).all() for t in final(tmp_path).values())
+    except InputError as error:
+        said = str(error)
+    if said.startswith("learner.step_size=1e+30 must be"):
+        return
+    if said or learner in DIVERGING:
+        assert re.search(r"diverged: .* after \d+ games; .*best.safetensors \(random .*step_size", said)
+    assert all(np.isfinite(t).all() for t in final(tmp_path).values())
+    assert all(np.isfinite(t).all() for t in load_evaluator(tmp_path / "best.safetensors").tensors.values())
 
 
 def test_divergence_is_one_line_and_exit_status_2(tmp_path, run_main):
@@ -454,7 +532,7 @@ BAD = {
     "optimizer": (["learner.optimizer=lion"], "'lion'"),
     "games": (["games=0"], "games=0"),
     "minutes": (["minutes=-1"], "minutes=-1"),
-    "threads": (["threads=-2"], "threads=-2"),
+    "workers": (["workers=-2"], "workers=-2"),
     "seed": (["seed=-1"], "seed=-1"),
     "large seed": ([f"seed={2**64}"], f"seed={2**64}"),
     "odd match": (["measure.games=21"], "measure.games=21"),
@@ -480,6 +558,29 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, run_main, case):
     assert status == 2
     assert_one_error(err, named)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("flag", ["-m", "--multirun"])
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["seed=1,2", "learner.trace=0.1,2"], "learner.trace=2"),
+        (["game=tic_tac_toe,halma", "seed=1,2"], "game/halma"),
+        (["learner.tracee=1,2"], "learner.tracee"),
+        (["evaluator.hidden=[8,0],[4]"], "evaluator.hidden=[8, 0]"),
+    ],
+)
+def test_a_sweep_with_bad_input_is_one_line_and_nothing_is_written(tmp_path, run_main, flag, words, named):
+    status, err = run_main(train, flag, "game=tic_tac_toe", *words, f"hydra.sweep.dir={tmp_path / 'sweep'}")
+    assert status == 2
+    assert_one_error(err, named)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_value_of_a_sweep_is_looked_at_once():
+    words = ["game=nim", "seed=1,2,3", "learner.trace=0.1,0.2"]
+    expected = [(1, 0.1), (2, 0.1), (3, 0.1), (1, 0.2)]
+    assert _each_value(words) == [["game=nim", f"seed={s}", f"learner.trace={t}"] for s, t in expected]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -521,20 +622,20 @@ def test_bad_input_in_a_process_of_its_own(tmp_path):
 # --- learning ---------------------------------------------------------------------------------------------------------
 
 
-def tic_tac_toe_network() -> Evaluator:
+def tic_tac_toe_network(hidden: tuple[int, ...] = (5,), head: str = "tanh") -> Evaluator:
     game = games.load("tic_tac_toe")
-    network = Network(game, game.features("cells"), [5], "tanh", "sigmoid")
+    network = Network(game, game.features("cells"), list(hidden), head, "sigmoid")
     network.initialize(9)
     return network.evaluator({"method": "none"})
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_fine_tuning_starts_with_the_weights_of_the_file(tmp_path, learner):
-    evaluator = tic_tac_toe_network()
+    head = "identity" if learner == "true_online" else "tanh"
+    evaluator = tic_tac_toe_network(() if learner in NEEDS else (5,), head)
     save_evaluator(evaluator, tmp_path / "start.safetensors")
-    run = Run(
-        small(f"learner={learner}", "games=600", f"start_from={tmp_path / 'start.safetensors'}"), tmp_path / "run"
-    )
+    words = (f"learner={learner}", *NEEDS.get(learner, ()), "games=600")
+    run = Run(small(*words, f"start_from={tmp_path / 'start.safetensors'}"), tmp_path / "run")
     begun = run.learner.evaluator()
     assert equal(begun.tensors, evaluator.tensors)
     shape = ("features", "sizes", "head", "activation")
@@ -611,7 +712,7 @@ def test_export_refuses_a_file_that_differs(debug_run, tmp_path, run_main, monke
     monkeypatch.setattr(export, "compare", lambda *_: 0.01)
     status, err = run_main(export, f"run={debug_run[0]}", "to=my.safetensors")
     assert status == 2
-    assert_one_error(err, "differs from the trained network by 0.01")
+    assert_one_error(err, "differs from what was trained by 0.01")
 
 
 EXPORTS = {
