@@ -102,7 +102,9 @@ class BackwardTD:
             )
             errors.append(self._ply(rate))
         squared = torch.stack(errors).square().mean()
-        return Metrics(self.games, self.positions, {"train/td_error": float(squared.sqrt()), "train/step_size": rate})
+        norm = float(self.trace.eligibility.square().sum(dim=(1, 2)).sqrt().mean())
+        scalars = {"train/td_error": float(squared.sqrt()), "train/trace_norm": norm, "train/step_size": rate}
+        return Metrics(self.games, self.positions, scalars)
 
     def _ply(self, rate: float) -> Tensor:
         """One move in every slot, and one update; returns the errors [B, K]."""

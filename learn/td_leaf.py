@@ -266,7 +266,11 @@ class LeafTD:
         self.steps += 1
         self.positions += searches
         self.pupil.follow()
-        return Metrics(self.games, self.positions, scalars_of(sums, searches) | {"train/step_size": rate})
+        scalars = scalars_of(sums, searches) | {"train/step_size": rate}
+        if isinstance(self.pupil, LinearPupil):
+            eligibility = self.trace.value[self.trace.entry[: self.trace.counts[ENTRIES]]]
+            scalars["train/trace_norm"] = float(np.sqrt(np.square(eligibility).sum()))
+        return Metrics(self.games, self.positions, scalars)
 
     def _arguments(self) -> tuple:
         options = self.options

@@ -129,7 +129,8 @@ class SequentialTD:
         )
         self.positions += options.plies
         error = math.sqrt(self.position.squared[0] / options.plies)
-        return Metrics(self.games, self.positions, {"train/td_error": error, "train/step_size": rate})
+        scalars = {"train/td_error": error, "train/trace_norm": trace_norm(self.traces), "train/step_size": rate}
+        return Metrics(self.games, self.positions, scalars)
 
     def evaluator(self) -> Evaluator:
         trained = {"method": "td-sequential", "lambda": self.options.trace, "games": self.games, "seed": self.seed}
@@ -178,6 +179,12 @@ def make_traces(weights: Any, max_active: int) -> Traces:
         outputs=np.zeros((2, outputs), kind),
         errors=np.zeros(outputs, kind),
     )
+
+
+def trace_norm(traces: Traces) -> float:
+    """Euclidean norm of the traces of all weights as they are now."""
+    touched = traces.touched[: traces.known[-1]]
+    return float(np.sqrt(np.square(traces.first[touched]).sum() + np.square(traces.dense).sum()))
 
 
 def tensors_of(weights: Any) -> dict[str, np.ndarray]:

@@ -11,6 +11,8 @@ speed/*                      games and positions a second of training
 ga/*                         best, mean, median and worst fitness, sigma, diversity, the elites measured anew: see learn/genetic.py. Fitness is relative to
                              the population: no strength
 automata/*                   mu and sigma, or the probabilities, of every weight, entropy and payoff: see learn/automata_team.py
+dynamic/*                    gain of adapting over the weights of the start, and its standard error: see learn/dynamic.py
+opponent/*                   how much oftener than by chance the opponent chooses by a criterion
 weights/NAME                 the weight of a feature, of linear evaluators: of all features up to 40, else of the 20 that vary most over positions of random games (so they are the same in
                              every run of a game). With a head over outcome classes: the slope of the value where all classes are equally likely
 weights/weight0, bias0 ...   histograms of every layer
@@ -64,6 +66,8 @@ GROUPS = {
         "elites: expected and measured anew": ["Multiline", ["ga/elite_.*"]],
         "spread": ["Multiline", ["ga/(sigma|diversity)"]],
     },
+    "dynamic": {"gain": ["Multiline", ["dynamic/gain"]], "points a game": ["Multiline", ["dynamic/points.*"]]},
+    "opponent": {"habits": ["Multiline", ["opponent/.*"]]},
     "automata": {
         "mean": ["Multiline", ["automata/mu/.*"]],
         "spread": ["Multiline", ["automata/sigma/.*"]],
