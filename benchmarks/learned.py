@@ -241,7 +241,8 @@ def table(results: list[Result]) -> str:
         groups.setdefault((result.row, result.what), []).append(result)
     for (row, what), group in groups.items():
         minutes = [r.minutes for r in group]
-        span = f"{min(minutes):.1f}" if max(minutes) - min(minutes) < 0.1 else f"{min(minutes):.1f}-{max(minutes):.1f}"
+        shortest, longest = f"{min(minutes):.2g}", f"{max(minutes):.2g}"
+        span = shortest if shortest == longest else f"{shortest}-{longest}"
         values = "; ".join(number(r) for r in group)
         games = f"{round(max(r.games for r in group), -3):,}"
         lines.append(f"| `{row}` | {games} | {span} | {what} | {values} | {group[0].wanted} |")

@@ -30,17 +30,22 @@ def test_the_table_has_its_checksum_and_how_it_was_made(game_name, key, path):
     (line,) = [line for line in TABLE.splitlines() if line.startswith(f"| `{path.name}`")]
     assert digest[:16] in line
     trained = load_evaluator(path, games.load(game_name)).description.trained
-    assert f"{trained['games']:,}" in line
+    assert f"| {trained['games']:,} |" in line
+    assert f"| {trained['seed']} |" in line
     assert trained["command"].split("learn.train ")[1] in line
 
 
 @pytest.mark.parametrize(("game_name", "key", "path"), SHIPPED, ids=[path.name for *_, path in SHIPPED])
 def test_it_is_as_strong_as_the_table_says(game_name, key, path):
-    """600 games against pubeval at 1 ply, four standard errors of room; other dice than those of the table."""
+    """600 games at 1 ply against the opponent of the table, four standard errors of room; other dice than those of the table."""
     game = games.load(game_name)
     (line,) = [line for line in TABLE.splitlines() if line.startswith(f"| `{path.name}`")]
     claimed = float(re.search(r"([+-]\d\.\d+) ± \d", line)[1])
-    result = match(game, find_player(game, key), find_player(game, "pubeval"), 600, seed=77)
+    opponent, *options = re.search(r"`([a-z_0-9]+(?: --[a-z-]+ [\d.]+)*)` \|[^|]*± ", line)[1].split()
+    settings = dict(zip(options[::2], options[1::2], strict=True))
+    noise, plies = float(settings.get("--noise", 0)), settings.get("--opening-plies")
+    players = (find_player(game, key), find_player(game, opponent))
+    result = match(game, *players, 600, seed=77, noise=noise, opening_plies=int(plies) if plies else None)
     assert abs(result.mean - claimed) < 4 * result.standard_error
 
 

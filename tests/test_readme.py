@@ -11,20 +11,26 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_module
 
+from benchmarks.learned import read_results, table
 from learn.config import checked
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
 SEARCH = (ROOT / "docs" / "search.md").read_text()
+LEARNING = (ROOT / "docs" / "learning.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TEXT + SEARCH, flags=re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", TEXT + SEARCH + LEARNING, flags=re.DOTALL)
 
 
 def commands() -> list[str]:
     lines = [line.split("  #")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    lines += [
+        f"python -m {words}"
+        for words in re.findall(r"`python -m ((?:search|learn)\.[^`]*[A-Za-z0-9])`", TEXT + LEARNING)
+    ]
     return [re.sub(r"\s+#.*", "", line) for line in lines if line and not line.startswith("#")]
 
 
@@ -58,8 +64,8 @@ def test_links_exist(target):
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", SEARCH))))
-def test_links_of_the_search_document_exist(target):
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", SEARCH + LEARNING))))
+def test_links_of_the_documents_exist(target):
     assert (ROOT / "docs" / target).exists()
 
 
@@ -73,6 +79,18 @@ def test_speeds_are_those_of_the_committed_run():
     assert len(named) >= 15
     for name, value in named:
         assert any(value == pytest.approx(measured, rel=0.006) for measured in values[name]), name
+
+
+def test_what_was_learned_is_that_of_the_committed_runs():
+    """The table is what the command that measured it prints, seed by seed."""
+    shown = table(read_results())
+    assert shown.count("\n") > 8
+    assert shown in TEXT
+
+
+def test_every_learner_is_explained():
+    for path in (ROOT / "conf" / "learner").glob("*.yaml"):
+        assert f"`{path.stem}`" in LEARNING, path.stem
 
 
 def test_at_most_200_lines():
