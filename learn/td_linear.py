@@ -39,7 +39,8 @@ class Options:
     step_rule: str = "tcl_exp"
     """constant, tcl, tcl_exp, idbd or autostep (learn/step_rules.py)"""
     step_size: float = 0.004
-    """c; a position with m active features moves by up to c m (dv/da)^2 of its error, so 1/m is much"""
+    """c; a position with m active features moves by up to c m (dv/da)^2 of its error: with `constant` 1/m is much, while the tcl rules shrink what is too much and learn
+    faster from more (Connect Four, m = 140: 0.05)"""
     step_size_end: float = 0.004
     schedule: str = "constant"
     """constant, linear or cosine, over the budget of games"""
