@@ -35,7 +35,8 @@ def _training(
 
     def work() -> int:
         before = learner.games
-        learner.step()
+        while learner.games == before:  # slots begin together, so first games end together too
+            learner.step()
         return learner.games - before
 
     weights = f"{len(learner.weight):,} weights"
