@@ -29,6 +29,7 @@ import contextlib
 import enum
 import hashlib
 import io
+import operator
 import os
 import pickle
 import platform
@@ -47,6 +48,9 @@ from numba.core import compiler, config
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import NumbaPickler
+
+FORMAT = 2
+"""Of an entry; counts up when what is written changes, and every older entry is out of sight."""
 
 UNUSED_DAYS = 60
 """Entries that nobody has loaded for so long are deleted when a process first saves one."""
@@ -203,17 +207,33 @@ def _describe_type(kind: types.Type) -> str:
 # --- the cache ------------------------------------------------------------------------------------------
 
 
-class _EntryPickler(NumbaPickler):
-    """Writes kernels inside argument types as their identities: an entry holds no one else's code."""
+def _of_a_script(kind: types.Type) -> bool:
+    """Whether a tuple type is, or contains, a NamedTuple of the program that was started."""
+    named = isinstance(kind, types.BaseNamedTuple) and kind.instance_class.__module__ == "__main__"
+    return named or (isinstance(kind, types.BaseTuple) and any(map(_of_a_script, kind.types)))
 
-    def persistent_id(self, thing: Any) -> str | None:
-        return identity(thing) if isinstance(thing, Dispatcher) else None
+
+class _EntryPickler(NumbaPickler):
+    """Writes kernels inside argument types as their identities, and classes of a script by their names: an entry holds no one else's code."""
+
+    def persistent_id(self, thing: Any) -> str | tuple[str, ...] | None:
+        if isinstance(thing, Dispatcher):
+            return identity(thing)
+        # Numba would write such a class by value. The copy that is read back is another type than the script's: no call would ever
+        # match the loaded code, and every call would load it again.
+        if isinstance(thing, type) and thing.__module__ == "__main__":
+            return (thing.__qualname__, *getattr(thing, "_fields", ()))
+        return None
 
 
 class _EntryUnpickler(pickle.Unpickler):
-    def persistent_load(self, name: str) -> Dispatcher:
-        # Describing the wanted signature has just registered all of its kernels.
-        return _kernels[name]
+    def persistent_load(self, name: str | tuple[str, ...]) -> Any:
+        if isinstance(name, str):
+            return _kernels[name]  # describing the wanted signature has just registered all of its kernels
+        found = operator.attrgetter(name[0])(sys.modules["__main__"])
+        if getattr(found, "_fields", ()) != name[1:]:
+            raise ValueError("a class that has changed")
+        return found
 
 
 class KernelCache(_Cache):
@@ -266,6 +286,8 @@ class KernelCache(_Cache):
     def save_overload(self, signature: Any, result: Any) -> None:
         if not self._enabled or result.lifted or result.library.has_dynamic_globals:
             return
+        if _of_a_script(result.signature.return_type):
+            return  # machine code that makes such a tuple has a copy of its class inside: another type than the next run's
         path = self._path(signature, result.codegen)
         # A folder that cannot be written costs a compilation next time, nothing else.
         with contextlib.suppress(OSError):
@@ -279,7 +301,7 @@ class KernelCache(_Cache):
         compiled = self._compiled()
         assert compiled is not None
         settings = (config.OPT, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
-        machine = (numba.__version__, sys.version_info[:3], platform.machine(), codegen.magic_tuple(), settings)
+        machine = (FORMAT, numba.__version__, sys.version_info[:3], platform.machine(), codegen.magic_tuple(), settings)
         text = f"{identity(compiled)}|{','.join(map(_describe_type, signature))}|{machine}"
         return cache_folder() / f"{compiled.py_func.__name__}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.kernel"
 

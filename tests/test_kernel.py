@@ -340,3 +340,35 @@ def test_compiled_equals_interpreted(project):
     interpreted, _ = project.run(code, NUMBA_DISABLE_JIT="1")
     assert project.run(code)[0] == interpreted
     assert len(interpreted.splitlines()) >= 2
+
+
+SCRIPT = """
+    from typing import NamedTuple
+    import numpy as np
+    from envs.kernel import kernel
+
+    class Pair(NamedTuple):
+        first: object
+        second: object
+
+    @kernel
+    def swapped(pair):
+        return Pair(pair.second, pair.first)
+
+    @kernel
+    def total(pair):
+        other = swapped(pair)
+        return other.first + other.second
+
+    pair = Pair(np.int64(1), np.float64(2.5))
+    totals = [total(pair) for _ in range(3)]
+    print(totals[0], len(total.signatures), sum(total.stats.cache_hits.values()), type(swapped(pair)) is Pair)
+"""
+
+
+def test_classes_of_a_script_are_the_same_in_its_next_run(project):
+    """Read back as a copy, the class of an argument fits no call: each would load the code again, for ever."""
+    assert project.run(SCRIPT) == ("3.5 1 0 True", True)
+    assert project.run(SCRIPT)[0] == "3.5 1 1 True"
+    changed = SCRIPT.replace("second: object", "second: object\n        third: int = 0")
+    assert project.run(changed) == ("3.5 1 0 True", True)
