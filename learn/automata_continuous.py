@@ -30,7 +30,7 @@ from envs.errors import InputError
 from envs.kernel import kernel
 from learn.automata_team import Progress, Team
 from learn.backend import Backend
-from learn.learner import Metrics, at_least, one_of
+from learn.learner import Metrics, above, at_least, one_of
 from learn.schedule import SCHEDULES, step_size
 from search.evaluator import Evaluator
 
@@ -63,12 +63,10 @@ class Options:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> ContinuousTeam:
     """The learner of this module; raises InputError."""
-    if not options.step_size > 0:
-        raise InputError(f"learner.step_size={options.step_size} must be above 0")
+    above("learner.step_size", options.step_size, 0)
     at_least("learner.step_size_end", options.step_size_end, 0)
     one_of("learner.schedule", options.schedule, SCHEDULES)
-    if not options.sigma_low > 0:
-        raise InputError(f"learner.sigma_low={options.sigma_low} must be above 0: the updates divide by it")
+    above("learner.sigma_low", options.sigma_low, 0)  # the updates divide by it
     if not options.sigma >= options.sigma_low:
         raise InputError(f"learner.sigma={options.sigma} must be at least learner.sigma_low={options.sigma_low}")
     at_least("learner.penalty", options.penalty, 0)

@@ -32,7 +32,7 @@ from envs.errors import InputError
 from envs.kernel import kernel
 from learn.automata_team import Progress, Team
 from learn.backend import Backend
-from learn.learner import Metrics, at_least, in_range, one_of
+from learn.learner import Metrics, above, at_least, in_range, one_of
 from search.evaluator import Evaluator
 
 ALGORITHMS = ("lri", "pursuit")
@@ -75,8 +75,7 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
         raise InputError(
             f"learner.step_size={options.step_size} must be above 0 and at most 1: p must stay a probability"
         )
-    if not options.span > 0:
-        raise InputError(f"learner.span={options.span} must be above 0")
+    above("learner.span", options.span, 0)
     in_range("learner.levels", options.levels, 2, 1000)
     at_least("learner.trials", options.trials, 1)
     in_range("learner.memory", options.memory, 0, 1)

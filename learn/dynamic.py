@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from envs.errors import InputError
 from learn.adapt import POSITIONS, Adapter, Settings
 from learn.backend import Backend
 from learn.duel import check_two_players, opening_plies_of
-from learn.learner import Metrics, at_least, in_range, one_of
+from learn.learner import Metrics, above, at_least, in_range, one_of
 from learn.opponent_model import MOST_CRITERIA, NoisyPlayer, OpponentModel
 from search.evaluator import Evaluator
 from search.players import find_player
@@ -57,8 +56,7 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
     in_range("learner.noise", options.noise, 0.0, 1.0)
     in_range("learner.trace", options.trace, 0.0, 1.0)
     in_range("learner.explore", options.explore, 0.0, 1.0)
-    if not options.step_size > 0:
-        raise InputError(f"learner.step_size={options.step_size} must be above 0")
+    above("learner.step_size", options.step_size, 0)
     one_of("learner.positions", options.positions, POSITIONS)
     at_least("learner.pairs", options.pairs, 1)
     check_two_players(start.game, "dynamic")

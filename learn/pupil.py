@@ -27,10 +27,10 @@ from search.evaluator import Evaluator
 class LinearPupil:
     """A linear evaluator or n-tuple network."""
 
-    def __init__(self, start: Evaluator, learner: str, step_rule: str, rate: float, average: float) -> None:
+    def __init__(self, start: Evaluator, learner: str, step_rule: str, average: float) -> None:
         self.start = start
         self.weight = linear_weights(start, learner)
-        self.rule = make_rule(step_rule, len(self.weight), rate)
+        self.rule = make_rule(step_rule, len(self.weight))
         view = deep(start.game, start)
         self.leaf = view.leaf._replace(weights=view.leaf.weights._replace(weight=self.weight))  # type: ignore[call-arg]
         self.work = view.work
@@ -159,7 +159,7 @@ def make_pupil(start: Evaluator, learner: str, options: Any) -> Pupil:
         )
     if start.description.kind == "mlp":
         return NetworkPupil(start, options.optimizer, options.step_size, options.average)
-    return LinearPupil(start, learner, options.step_rule, options.step_size, options.average)
+    return LinearPupil(start, learner, options.step_rule, options.average)
 
 
 def _optimizer(name: str, parameters: list[Tensor], rate: float) -> torch.optim.Optimizer:

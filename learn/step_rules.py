@@ -37,9 +37,7 @@ class Rule(NamedTuple):
     apply: Any
     """apply(weight [F + 1], memory [rows, F + 1], index, value, n, error, rate, meta)"""
     rows: int
-    """numbers it remembers of each weight"""
-    start: Any = None
-    """start(memory, rate): fills a fresh memory; default: zeros"""
+    """numbers it remembers of each weight, 0 at first"""
 
 
 class StepRule(NamedTuple):
@@ -59,11 +57,8 @@ def apply_constant(weight, memory, index, value, n, error, rate, meta):
 RULE = Rule(apply_constant, 0)
 
 
-def make_rule(name: str, weights: int, rate: float, dtype: Any = np.float32) -> StepRule:
+def make_rule(name: str, weights: int, dtype: Any = np.float32) -> StepRule:
     """The rule called `name` with a fresh memory for so many weights, the bias included. Raises InputError."""
     one_of("learner.step_rule", name, tuple(RULES))
     rule: Rule = importlib.import_module(RULES[name]).RULE
-    memory = np.zeros((rule.rows, weights), dtype)
-    if rule.start is not None:
-        rule.start(memory, rate)
-    return StepRule(rule.apply, memory)
+    return StepRule(rule.apply, np.zeros((rule.rows, weights), dtype))

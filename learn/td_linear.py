@@ -66,7 +66,7 @@ class LinearTD:
         leaf = start.leaf
         self.leaf = leaf._replace(weights=stack([leaf.weights]))
         self.weight = self.leaf.weights.first.reshape(-1)
-        self.rule = make_rule(options.step_rule, len(self.weight), options.step_size)
+        self.rule = make_rule(options.step_rule, len(self.weight))
         slots = new_slots(start.game, 1, options.slots)
         assign = np.zeros((options.slots, start.game.rules.num_players), np.int64)
         self.play = SelfPlay(start.game, self.leaf, slots, assign, backend)

@@ -19,7 +19,6 @@ import numpy as np
 from envs.game import Baseline, Game
 from envs.kernel import kernel
 from envs.tuples import NAME, TUPLES
-from search.ntuple import evaluate_tuples, make_tuple_work
 
 IDENTITY, RELU, SIGMOID, TANH = 0, 1, 2, 3
 CLASSES = 4
@@ -107,6 +106,8 @@ def most_active(game: Game, spec: np.ndarray) -> int:
 def make_work(leaf: Leaf, game: Game) -> Any:
     """Scratch memory for evaluating with `leaf`: Work, or that of an n-tuple network."""
     weights = leaf.weights
+    from search.ntuple import evaluate_tuples, make_tuple_work  # which imports this module
+
     if leaf.evaluate is evaluate_tuples:
         return make_tuple_work(weights, game)
     most = 2 * most_active(game, weights.spec) + 4

@@ -20,10 +20,10 @@ import numpy as np
 from envs.game import Game
 from envs.kernel import kernel
 from envs.tuples import active_entries, num_placements, tables
+from search.leaf import FORGOTTEN, TANH
 
-FORGOTTEN, PENDING, KNOWN = 1 << 40, 1, 0
-"""slot[2]: no base; its cells alone are known; all of it is"""
-TANH = 3  # as in search/leaf.py, which imports this module
+PENDING, KNOWN = 1, 0
+"""slot[2], where the base is not FORGOTTEN: its cells alone are known; all of it is"""
 
 
 class TupleWork(NamedTuple):

@@ -60,7 +60,7 @@ class Toy:
         self.leaf = Leaf(view.leaf.evaluate, view.leaf.weights._replace(weight=self.weight))  # type: ignore[attr-defined]
         self.work, self.spec = view.work, np.array(evaluator.description.spec, np.int64)
         self.tanh, self.scale = evaluator.description.head == "tanh", float(max(self.game.rules.outcomes))
-        self.rule = make_rule("constant", size, RATE, np.float64)
+        self.rule = make_rule("constant", size, np.float64)
         self.samples = make_samples(len(self.work.active), 4096)
 
     def x(self, state: Any) -> np.ndarray:

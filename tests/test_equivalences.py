@@ -52,7 +52,7 @@ class Linear:
     def __init__(self, game: Played, weight: np.ndarray, rule: str = "constant") -> None:
         net, self.weight = game.net, weight.copy()
         self._game, self._leaf, most = net.game, leaf_of(net), net.features.max_active + 1
-        self.rule = make_rule(rule, len(weight), RATE, np.float64)
+        self.rule = make_rule(rule, len(weight), np.float64)
         self._index, self._value = np.zeros(most, np.int32), np.zeros(most)
 
     def learn(self, rows: np.ndarray, targets: np.ndarray) -> None:

@@ -27,7 +27,7 @@ def sparse_inputs(seed: int, updates: int, repeated: bool) -> list[tuple[np.ndar
 
 def compiled(name: str, inputs: list, rate: float, meta: float) -> tuple[np.ndarray, np.ndarray]:
     """The weights and the rule's memory after all updates."""
-    rule, weight = make_rule(name, WEIGHTS, rate, np.float64), np.zeros(WEIGHTS)
+    rule, weight = make_rule(name, WEIGHTS, np.float64), np.zeros(WEIGHTS)
     for index, value, error in inputs:
         kept = index.copy(), value.copy()
         rule.apply(weight, rule.memory, index, value, len(index), error, rate, meta)
@@ -128,7 +128,7 @@ def test_a_rule_is_its_scalar_loop(name, rate, repeated):
 
 @pytest.mark.parametrize("name", RULES)
 def test_weights_that_are_not_named_stay_as_they_are(name):
-    rule, weight = make_rule(name, WEIGHTS, 0.1, np.float64), np.arange(1.0, WEIGHTS + 1)
+    rule, weight = make_rule(name, WEIGHTS, np.float64), np.arange(1.0, WEIGHTS + 1)
     start = rule.memory.copy()
     for _ in range(5):
         rule.apply(weight, rule.memory, np.array([2, 4], np.int32), np.array([1.0, 0.0]), 2, 0.7, 0.1, 0.1)
@@ -147,7 +147,7 @@ def test_an_index_that_occurs_twice_is_one_weight_with_both_values(name):
 
 
 def test_idbd_bounds_its_step_sizes():
-    rule, weight = make_rule("idbd", WEIGHTS, 0.01, np.float64), np.zeros(WEIGHTS)
+    rule, weight = make_rule("idbd", WEIGHTS, np.float64), np.zeros(WEIGHTS)
     seen = []
     for correlation in [-1e6] * 7 + [1e6]:
         rule.memory[1, 0] = correlation
@@ -159,7 +159,7 @@ def test_idbd_bounds_its_step_sizes():
 
 def test_autostep_never_overshoots():
     """After an update the error of the same position has kept its sign."""
-    rule, weight = make_rule("autostep", WEIGHTS, 50.0, np.float64), np.zeros(WEIGHTS)
+    rule, weight = make_rule("autostep", WEIGHTS, np.float64), np.zeros(WEIGHTS)
     for index, value, target in sparse_inputs(8, 300, True):
         error = target - weight[index] @ value
         rule.apply(weight, rule.memory, index, value, len(index), error, 50.0, 0.1)
@@ -171,7 +171,7 @@ def test_autostep_never_overshoots():
 def test_steps_grow_for_inputs_that_matter(name):
     """Sutton's task, smaller: of ten inputs two matter, and now and then one of these changes its sign."""
     random, rate = np.random.default_rng(2), 0.05
-    rule, weight, truth = make_rule(name, 11, rate, np.float64), np.zeros(11), np.array([1.0, -1.0])
+    rule, weight, truth = make_rule(name, 11, np.float64), np.zeros(11), np.array([1.0, -1.0])
     index = np.arange(10, dtype=np.int32)
     for t in range(6000):
         if t % 20 == 19:
@@ -184,4 +184,4 @@ def test_steps_grow_for_inputs_that_matter(name):
 
 def test_an_unknown_rule_is_one_line():
     with pytest.raises(InputError, match=r"learner.step_rule='adam' is not one of constant, tcl"):
-        make_rule("adam", 3, 0.1)
+        make_rule("adam", 3)
