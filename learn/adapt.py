@@ -32,12 +32,12 @@ from envs.errors import InputError
 from envs.game import Game
 from envs.kernel import kernel
 from learn.duel import check_two_players, open_game
-from learn.learner import at_least, in_range
+from learn.learner import above, at_least, in_range
 from learn.linear import linear_weights, predict, with_weights
 from learn.opponent_model import NoisyPlayer, OpponentModel
 from search.evaluator import Evaluator
 from search.match import paired
-from search.named import find_evaluator
+from search.named import compiled, find_evaluator
 from search.players import Player, find_player
 from search.plies import make_bench, score_moves
 
@@ -216,7 +216,7 @@ def main(argv: list[str] | None = None) -> None:
     check_options(options)
     game = game_files.load(options.game)
     check_two_players(game, "dynamic evaluation")
-    start = find_evaluator(game, options.start)
+    start = compiled(find_evaluator(game, options.start))
     if not isinstance(start, Evaluator):
         raise InputError(f"{options.start}: a handmade player has no weights that could change")
     opponent = NoisyPlayer(game, find_player(game, options.opponent, threads=1), options.noise)
@@ -250,8 +250,7 @@ def check_options(options: Any) -> None:
         in_range(f"--{name}", getattr(options, name), 0.0, 1.0)
     for seed in options.seeds:
         in_range("--seeds", seed, 0, 2**63 - 1)
-    if not options.step_size > 0:
-        raise InputError(f"--step-size={options.step_size} must be above 0")
+    above("--step-size", options.step_size, 0)
     at_least("--opening-plies", options.opening_plies, 0)
 
 

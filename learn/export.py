@@ -1,69 +1,170 @@
-"""From a run's checkpoint to an evaluator file: `python -m learn.export run=outputs/backgammon/... to=my.safetensors`.
+"""From a run, or from any evaluator, to a file that is played with elsewhere:
 
-The file is written, read back, and its compiled values are compared with the torch module's (an n-tuple network's with plain sums over its tables) on positions of real games before anything is called done.
+    python -m learn.export run=outputs/backgammon/... to=my.safetensors
+    python -m learn.export from=network to=backgammon.onnx
+
+The ending says what is written: the evaluator file of this project, or ONNX (`learn/onnx_graph.py`). Before it takes its name the file is read back and compared
+with what was trained (`learn/verify.py`), and beside it go golden vectors (`learn/golden.py`). docs/export.md tells it from the reader's side.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
+import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import hydra
 import numpy as np
-import torch
 from omegaconf import DictConfig, OmegaConf
 
 from envs import games
 from envs.bits import TIE, random_word
 from envs.chance import roll
+from envs.cli import INTERRUPTED
 from envs.errors import InputError
 from envs.game import Game
 from envs.kernel import kernel
-from envs.tuples import tables
 from learn.backend import Serial
 from learn.checkpoint import load_checkpoint
 from learn.config import RunConfig, checked, learner_module
+from learn.golden import golden_path, golden_text, sample_for
 from learn.hydra_app import check_command_line, one_line_errors
 from learn.learner import Learner
-from learn.networks import network_of
-from learn.selfplay import dense_features
+from learn.onnx_graph import Target, onnx_bytes, target_of
 from learn.start import start_of
-from search.evaluator import Evaluator, load_evaluator, save_evaluator
+from learn.verify import CLOSE, Agreement, agreement
+from search.batched import BatchEvaluator
+from search.evaluator import Evaluator, load_evaluator, save_evaluator, write_whole
+from search.named import FILES, shipped
+from search.onnx_file import SUFFIX as ONNX
+from search.onnx_file import load_onnx
 
-TOLERANCE = 1e-4
-"""largest difference of a value between float32 torch and compiled sums, in outcome units"""
+WANTED = "run=FOLDER_OF_A_RUN or from=EVALUATOR, and to=FILE.safetensors or to=FILE.onnx"
 
 
 def main() -> None:
     """Entry point of `deltaw-export`."""
     check_command_line("export")
-    _app()
+    try:
+        _app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
 
 
 @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="export")
 @one_line_errors
 def _app(raw: DictConfig) -> None:
-    if not raw.run or not raw.to:
-        raise InputError("say what to export and where to: run=FOLDER_OF_A_RUN to=FILE.safetensors")
-    if not isinstance(raw.positions, int) or raw.positions < 1:
-        raise InputError(f"positions={raw.positions} must be a number of positions, at least 1")
-    if not isinstance(raw.note, DictConfig):
-        raise InputError(f"note={raw.note} must have names: +note.minutes=12")
-    evaluator = evaluator_of_run(Path(str(raw.run)))
+    check_options(raw)
+    evaluator = evaluator_of_run(Path(str(raw.run))) if raw.run else evaluator_named(str(raw["from"]))
     note = OmegaConf.to_container(raw.note)
     assert isinstance(note, dict)
-    trained = evaluator.description.trained | {str(name): value for name, value in note.items()}
+    trained = without_folders(evaluator.description.trained) | {str(name): value for name, value in note.items()}
     evaluator = dataclasses.replace(evaluator, description=dataclasses.replace(evaluator.description, trained=trained))
-    save_evaluator(evaluator, str(raw.to))
-    difference = compare(evaluator, load_evaluator(str(raw.to), evaluator.game), raw.positions)
-    if not difference <= TOLERANCE:
+    path, target = Path(str(raw.to)), target_of(evaluator.description, raw.head)
+    data = file_bytes(evaluator, path.suffix, target)
+    found = check(evaluator, target, data, path.suffix, raw.positions)
+    refuse_difference(path, found, raw.tolerance)
+    write_whole(path, data)
+    if raw.golden:
+        write_whole(golden_path(path), golden_text(evaluator, target, raw.golden).encode())
+    report(path, evaluator, found, raw.golden)
+
+
+def check_options(raw: DictConfig) -> None:
+    """InputError for settings that do not say what to do."""
+    if not raw.to or bool(raw.run) == bool(raw["from"]):
+        raise InputError(f"say what to export and where to: {WANTED}")
+    suffix = Path(str(raw.to)).suffix
+    if suffix not in FILES:
+        raise InputError(f"to={raw.to} must end in {' or '.join(FILES)}: the ending says what is written")
+    if raw.head is not None and suffix != ONNX:
+        raise InputError(f"head={raw.head} is for ONNX files; an evaluator file has the head that was trained")
+    if not isinstance(raw.positions, int) or raw.positions < 1:
+        raise InputError(f"positions={raw.positions} must be a number of positions, at least 1")
+    if not isinstance(raw.golden, int) or raw.golden < 0:
+        raise InputError(f"golden={raw.golden} must be a number of positions, 0 for no golden vectors")
+    if not isinstance(raw.tolerance, int | float) or not raw.tolerance > 0.0:
+        raise InputError(f"tolerance={raw.tolerance} must be a number above 0, such as 1e-6")
+    if not isinstance(raw.note, DictConfig):
+        raise InputError(f"note={raw.note} must have names: +note.minutes=12")
+
+
+def without_folders(trained: dict[str, Any]) -> dict[str, Any]:
+    """How it was trained, without the folders of this machine: an opponent may have been a file."""
+    return {
+        name: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+        for name, value in trained.items()
+    }
+
+
+def file_bytes(evaluator: Evaluator, suffix: str, target: Target) -> bytes:
+    """What is to be written."""
+    if suffix == ONNX:
+        return onnx_bytes(evaluator, target)
+    with tempfile.TemporaryDirectory() as folder:
+        save_evaluator(evaluator, Path(folder, "evaluator"))
+        return Path(folder, "evaluator").read_bytes()
+
+
+def check(evaluator: Evaluator, target: Target, data: bytes, suffix: str, positions: int) -> Agreement:
+    """What the file, read back and run, and the evaluator say of `positions` positions of its games."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"export{suffix}")
+        path.write_bytes(data)
+        read: BatchEvaluator
+        if suffix == ONNX:
+            read = load_onnx(path, evaluator.game, target.encoder(evaluator))
+        else:
+            read = load_evaluator(path, evaluator.game)
+        return agreement(evaluator, read, sample_for(evaluator, target, positions))
+
+
+def refuse_difference(path: Path, found: Agreement, tolerance: float) -> None:
+    """InputError for a file that is not what was trained."""
+    if not found.difference <= tolerance:
         raise InputError(
-            f"{raw.to} differs from what was trained by {difference:g} in value; at most {TOLERANCE:g} is expected"
+            f"{path} would differ from what was trained by {found.difference:g} in value, more than tolerance={tolerance:g}; "
+            "nothing was written. Large weights round so: with a larger tolerance= it is accepted"
         )
+    if found.misordered:
+        raise InputError(
+            f"{path} would order {found.misordered} pairs of moves otherwise than what was trained, though their values are more than {CLOSE:g} "
+            "apart; nothing was written"
+        )
+
+
+def report(path: Path, evaluator: Evaluator, found: Agreement, golden: int) -> None:
+    print(f"wrote {path}: {evaluator.game.name}, {evaluator.description.kind} {evaluator.description.sizes}")
     print(
-        f"wrote {raw.to}: {evaluator.description.kind} {evaluator.description.sizes}; values equal the trained ones on {raw.positions} positions to {difference:.1e}"
+        f"on {found.positions} positions of its games values equal the trained ones to {found.difference:.1e}, and {found.moves} moves are in the same order"
     )
+    if golden:
+        print(f"wrote {golden_path(path)}: positions, inputs and outputs to test a reader with")
+
+
+# --- what is exported ---------------------------------------------------------------------------------------------
+
+
+def evaluator_named(name: str) -> Evaluator:
+    """A file, or a shipped evaluator by its name, GAME_NAME where several games have one called so. Raises InputError."""
+    if name.endswith(ONNX):
+        raise InputError(f"from={name} is an export already; name the evaluator file or the run that it comes from")
+    if Path(name).is_file() or name.endswith(FILES):
+        return load_evaluator(name)
+    everything = [games.load(game) for game in games.names()]
+    known = {f"{game.name}_{short}": path for game in everything for short, path in shipped(game).items()}
+    fitting = [
+        full for game in everything for short in shipped(game) if name in (short, full := f"{game.name}_{short}")
+    ]
+    if len(fitting) == 1:
+        return load_evaluator(known[fitting[0]])
+    if fitting:
+        raise InputError(f"from={name} may be {' or '.join(fitting)}: say which")
+    if any(name in game.baselines for game in everything):
+        raise InputError(f"from={name} is a handmade player: it has no weights to export")
+    raise InputError(f"no evaluator {name!r}: name a file or one of {', '.join(known)}")
 
 
 def evaluator_of_run(folder: Path) -> Evaluator:
@@ -86,42 +187,6 @@ def _restored(game: Game, config: RunConfig, state: dict) -> Learner:
     )
     learner.restore(state["learner"])
     return learner
-
-
-def compare(evaluator: Evaluator, read: Evaluator, positions: int) -> float:
-    """Largest difference of value between `evaluator`, summed here, and the file's kernels on `positions` positions of random games."""
-    game = evaluator.game
-    rows = np.empty((positions, game.rules.width), np.int64)
-    random_positions(game.rules, np.int64(1), rows, *game.buffers())
-    expected = _summed_tables(evaluator, rows) if evaluator.description.kind == "ntuple" else _by_torch(evaluator, rows)
-    values, _ = read.values(rows)
-    return float(np.abs(values - expected).max())
-
-
-def _by_torch(evaluator: Evaluator, rows: np.ndarray) -> np.ndarray:
-    """Values [n] of `rows` by the torch module."""
-    features, network = evaluator.features, network_of(evaluator)
-    dense = np.empty((len(rows), features.num_features), np.float32)
-    work = (np.empty(features.max_active + 4, np.int32), np.empty(features.max_active + 4, np.float32))
-    dense_features(evaluator.game.rules, np.array(features.spec, np.int64), rows, *work, dense)
-    with torch.no_grad():
-        return network.values(torch.from_numpy(dense)).numpy()
-
-
-def _summed_tables(evaluator: Evaluator, rows: np.ndarray) -> np.ndarray:
-    """Values [n] of `rows` by an n-tuple network, straight from its definition."""
-    rules, spec, weight = evaluator.game.rules, evaluator.description.spec, evaluator.tensors["weight0"][:, 0]
-    sums = np.full(len(rows), float(evaluator.tensors["bias0"][0]))
-    cells = np.empty(rules.num_cells, np.int64)
-    for i, row in enumerate(rows):
-        state = rules.load(row)
-        rules.tuple_cells(state, cells)
-        for table in tables(spec):
-            own = table.first + (rules.seat(state) * table.size if spec[2] == 2 else 0)
-            for placement in table.placements:
-                entry = functools.reduce(lambda entry, cell: entry * spec[1] + int(cells[cell]), placement, 0)
-                sums[i] += float(weight[own + entry])
-    return max(rules.outcomes) * np.tanh(sums) if evaluator.description.head == "tanh" else sums
 
 
 @kernel

@@ -31,7 +31,7 @@ from learn.learner import at_least
 from learn.selfplay import member, stack
 from learn.strategy import Fitness, places
 from search.leaf import Leaf, handmade_leaf
-from search.named import find_evaluator, shipped
+from search.named import compiled, find_evaluator, shipped
 from search.players import RANDOM
 from search.plies import Bench, find_reply, make_bench
 
@@ -207,7 +207,7 @@ def find_fixed(game: Game, name: str) -> Fixed:
         raise InputError(
             f"learner.baselines: no player {name!r} for {game.name}: name an evaluator file or one of {known}"
         )
-    found = find_evaluator(game, name)
+    found = compiled(find_evaluator(game, name))
     if isinstance(found, Baseline):
         return Fixed(name, None)
     return Fixed(name, _alone(found.leaf))

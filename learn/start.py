@@ -10,20 +10,20 @@ from envs.tuples import random_walks, straight_lines
 from learn.config import EvaluatorConfig, RunConfig, TuplesConfig
 from learn.networks import Network
 from search.evaluator import Evaluator, make_evaluator
-from search.named import find_evaluator
+from search.named import compiled, find_evaluator
 
 
 def start_of(game: Game, run: RunConfig) -> Evaluator:
     """The evaluator that the configuration describes, or names with `start_from`. Raises InputError."""
     if run.start_from:
-        evaluator = find_evaluator(game, run.start_from)
+        evaluator = compiled(find_evaluator(game, run.start_from))
         if not isinstance(evaluator, Evaluator):
             raise InputError(f"start_from={run.start_from}: a handmade player has no weights to train")
         return evaluator
     return fresh(game, run.game.features, run.evaluator, run.seed)
 
 
-def fresh(game: Game, features: str, shape: EvaluatorConfig, seed: int) -> Evaluator:
+def fresh(game: Game, features: str | None, shape: EvaluatorConfig, seed: int) -> Evaluator:
     """An evaluator that knows nothing: small random weights, an n-tuple network zeros."""
     if shape.tuples is None:
         network = Network(game, game.features(features), list(shape.hidden), shape.head, shape.activation)

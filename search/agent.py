@@ -15,9 +15,11 @@ import numpy as np
 from envs.errors import InputError
 from envs.game import Baseline, Game
 from envs.kernel import kernel
+from search.batched import Scored, one_deeper, score_decisions
 from search.evaluator import Evaluator, Opinion, evaluate_rows
 from search.leaf import CLASSES, Leaf, make_work
-from search.named import leaf_of
+from search.named import compiled, leaf_of
+from search.onnx_file import OnnxEvaluator
 from search.plies import CANDIDATES, MARGIN, make_bench, opinion_one_deeper, score_moves, survey
 from search.searcher import NO_LIMITS, Limits, Searcher
 
@@ -56,7 +58,7 @@ class Agent:
     def __init__(
         self,
         game: Game,
-        evaluator: Evaluator | Baseline,
+        evaluator: Evaluator | Baseline | OnnxEvaluator,
         *,
         plies: int = 1,
         candidates: int = CANDIDATES,
@@ -68,12 +70,16 @@ class Agent:
     ) -> None:
         self.game, self.evaluator, self.databases, self.endings = game, evaluator, databases, endings
         self.plies, self.candidates, self.margin = plies, candidates, float(margin)
-        self._engine: _Searching | _Ranking | _Valuing
+        self.algorithm, self.limits = algorithm, limits
+        self._engine: _Searching | _Ranking | _Valuing | _Batched
         if algorithm is not None or limits != NO_LIMITS:
-            self._engine = _Searching(Searcher(game, evaluator, algorithm, limits))
+            self._engine = _Searching(Searcher(game, compiled(evaluator), algorithm, limits))
             return
         _check(game, evaluator, plies, candidates)
-        self._engine = _Ranking(self) if _only_ranks(evaluator) else _Valuing(self)
+        if isinstance(evaluator, OnnxEvaluator):
+            self._engine = _Batched(self, evaluator)
+        else:
+            self._engine = _Ranking(self) if _only_ranks(evaluator) else _Valuing(self)
 
     def choose(self, state: Any) -> int:
         """The best move of the decision `state`; the first of equals. A database that knows the position decides."""
@@ -106,16 +112,16 @@ class Agent:
             raise InputError(f"{self.game.format(state)} is finished: {int(value):+d} for the side to move")
 
 
-def _check(game: Game, evaluator: Evaluator | Baseline, plies: int, candidates: int) -> None:
+def _check(game: Game, evaluator: Evaluator | Baseline | OnnxEvaluator, plies: int, candidates: int) -> None:
     if game.rules.num_players != 2:
         raise InputError(f"{game.name} has {game.rules.num_players} players; 1- and 2-ply search is for two")
     if plies not in (1, 2):
         raise InputError(f"{plies} plies: this agent searches 1 or 2")
     if candidates < 0:
         raise InputError(f"{candidates} candidates: at least 1, or 0 for all moves")
-    if isinstance(evaluator, Evaluator) and evaluator.game.name != game.name:
+    if isinstance(evaluator, Evaluator | OnnxEvaluator) and evaluator.game.name != game.name:
         raise InputError(f"the evaluator is for {evaluator.game.name}, not for {game.name}")
-    if plies > 1:
+    if plies > 1 and not isinstance(evaluator, OnnxEvaluator):
         leaf_of(evaluator)
 
 
@@ -201,6 +207,44 @@ class _Valuing:
 
     def _chances(self, outputs: Sequence[float] | np.ndarray) -> tuple[float, ...] | None:
         return tuple(float(p) for p in outputs) if self.leaf.weights.head == CLASSES else None
+
+
+class _Batched:
+    """The agent's work where the evaluator takes batches."""
+
+    def __init__(self, agent: Agent, evaluator: OnnxEvaluator) -> None:
+        if agent.endings is not None:
+            compiled(evaluator)  # raises, with the reason
+        self.agent, self.game, self.evaluator = agent, agent.game, evaluator
+
+    def choose(self, state: Any) -> int:
+        return self.rank(state)[0].move
+
+    def rank(self, state: Any) -> list[RankedMove]:
+        limits = (self.agent.plies, self.agent.candidates, self.agent.margin)
+        found = next(score_decisions(self.game, self.evaluator, self.game.row(state)[None], *limits))
+        order = sorted(range(len(found.moves)), key=lambda i: (-found.plies[i], -found.values[i]))
+        return [self._ranked(state, found, i) for i in order]
+
+    def _ranked(self, state: Any, found: Scored, i: int) -> RankedMove:
+        move, value = int(found.moves[i]), float(found.values[i])
+        after = self.game.unrow(found.rows[i])
+        chances = self._chances(found.outputs[i])
+        return RankedMove(move, self.game.move_text(state, move), after, value, chances, int(found.plies[i]))
+
+    def value(self, state: Any) -> Opinion:
+        if self.game.rules.num_chance(state) == 0:
+            best = self.rank(state)[0]
+            assert best.value is not None
+            return Opinion(best.value, best.chances)
+        row = self.game.row(state)[None]
+        values, outputs = (
+            self.evaluator.values(row) if self.agent.plies == 1 else one_deeper(self.game, self.evaluator, row)
+        )
+        return Opinion(float(values[0]), self._chances(outputs[0]))
+
+    def _chances(self, outputs: np.ndarray) -> tuple[float, ...] | None:
+        return tuple(float(p) for p in outputs) if self.evaluator.gives_chances else None
 
 
 class _Ranking:

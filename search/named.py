@@ -9,7 +9,11 @@ from envs.errors import InputError
 from envs.game import Baseline, Game
 from search.evaluator import Evaluator, load_evaluator
 from search.leaf import Leaf, handmade_leaf
+from search.onnx_file import SUFFIX as ONNX
+from search.onnx_file import OnnxEvaluator, load_onnx
 
+FILES = (".safetensors", ONNX)
+"""endings of evaluator files"""
 DEFAULT = "network"
 """the shipped evaluator that is meant when none is named"""
 
@@ -21,14 +25,17 @@ def shipped(game: Game) -> dict[str, Path]:
     return {f.stem.removeprefix(prefix): f for f in sorted(folder.glob(f"{prefix}*.safetensors"))}
 
 
-def find_evaluator(game: Game, name: str) -> Evaluator | Baseline:
-    """The evaluator called `name`: a baseline of the game, a shipped one, or a file. Raises InputError with what there is."""
+def find_evaluator(game: Game, name: str) -> Evaluator | Baseline | OnnxEvaluator:
+    """The evaluator called `name`: a baseline of the game, a shipped one, or a file (ONNX where it ends so). Raises InputError with
+    what there is."""
     if name in game.baselines:
         return game.baselines[name]
     known = shipped(game)
     if name in known:
         return load_evaluator(known[name], game)
-    if Path(name).exists() or name.endswith(".safetensors"):
+    if name.endswith(ONNX):
+        return load_onnx(name, game)
+    if Path(name).exists() or name.endswith(FILES):
         return load_evaluator(name, game)
     raise InputError(
         f"no evaluator {name!r} for {game.name}: name a file or one of {', '.join([*known, *game.baselines])}"
@@ -47,8 +54,24 @@ def default_evaluator(game: Game) -> Evaluator | Baseline:
     raise InputError(f"{game.name} has no evaluator yet: train one, or name a file")
 
 
-def leaf_of(evaluator: Evaluator | Baseline) -> Leaf:
-    """The compiled form of something that gives values; InputError, with the reason, for a player that only ranks moves."""
+def only_by_plies(evaluator: Evaluator | Baseline | OnnxEvaluator) -> bool:
+    """Whether this evaluator cannot be called from inside a search: it plays by plies alone."""
+    return isinstance(evaluator, OnnxEvaluator) or (isinstance(evaluator, Baseline) and evaluator.kind == "rank")
+
+
+def compiled(evaluator: Evaluator | Baseline | OnnxEvaluator) -> Evaluator | Baseline:
+    """The evaluator, if compiled searches can call it; InputError for one that runs in onnxruntime."""
+    if isinstance(evaluator, OnnxEvaluator):
+        raise InputError(
+            f"{evaluator.name} runs in onnxruntime, many positions at once: it plays at 1 and 2 plies; searches, luck adjustment "
+            "and training need the evaluator's .safetensors file"
+        )
+    return evaluator
+
+
+def leaf_of(evaluator: Evaluator | Baseline | OnnxEvaluator) -> Leaf:
+    """The compiled form of something that gives values; InputError, with the reason, for what only ranks moves or runs elsewhere."""
+    evaluator = compiled(evaluator)
     if isinstance(evaluator, Evaluator):
         return evaluator.leaf
     if evaluator.kind == "rank":

@@ -26,7 +26,7 @@ from envs.game import Baseline, Game
 from search.algorithm import Algorithm, Bench, find_algorithm
 from search.analyze import read_position, shielded
 from search.evaluator import Evaluator, write_whole
-from search.named import default_evaluator, find_evaluator
+from search.named import compiled, default_evaluator, find_evaluator
 from search.searched import EQUAL, Searched, Spot, searched_tree
 
 # --- places ---------------------------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     game = games.load(given.game)
     state = read_position(game, given.position.strip(), None)
     algorithm = find_algorithm(given.algorithm)
-    evaluator = find_evaluator(game, given.evaluator) if given.evaluator else default_evaluator(game)
+    evaluator = compiled(find_evaluator(game, given.evaluator)) if given.evaluator else default_evaluator(game)
     options = read_options(algorithm, given.set)
     text = draw_tree(game, evaluator, state, given.depth, algorithm, given.out, options=options)
     if given.out is None:

@@ -27,7 +27,8 @@ from envs.kernel import kernel
 from search.control import make_control, supervised
 from search.evaluator import Evaluator
 from search.leaf import Leaf
-from search.named import find_evaluator, leaf_of, shipped
+from search.named import FILES, compiled, find_evaluator, leaf_of, shipped
+from search.onnx_file import OnnxEvaluator
 from search.plies import CANDIDATES, MARGIN, Bench, make_bench, ply_label, score_moves
 from search.spec import PlayerSpec, parse_player
 
@@ -297,7 +298,7 @@ def find_player(
     known = player_names(game)
     if spec.name == PERFECT and PERFECT not in known:
         _find_perfect(game)  # says why there is none
-    if spec.name not in known and not (Path(spec.name).is_file() or spec.name.endswith(".safetensors")):
+    if spec.name not in known and not (Path(spec.name).is_file() or spec.name.endswith(FILES)):
         raise InputError(
             f"no player {spec.name!r} for {game.name}: name an evaluator file or one of {', '.join(known)}"
         )
@@ -309,7 +310,7 @@ def find_player(
             raise InputError(f"{text} searches: {plies} plies do not belong to it")
         from search.searching import SearchingPlayer
 
-        return SearchingPlayer(game, evaluator, spec.label, spec.algorithm, spec.limits, spec.ties, threads)
+        return SearchingPlayer(game, compiled(evaluator), spec.label, spec.algorithm, spec.limits, spec.ties, threads)
     return player_of(game, evaluator, spec.label, plies, candidates, threads, spec.ties)
 
 
@@ -336,7 +337,7 @@ def _find_perfect(game: Game, threads: int | None = None) -> Player:
 
 def player_of(
     game: Game,
-    evaluator: Evaluator | Baseline,
+    evaluator: Evaluator | Baseline | OnnxEvaluator,
     name: str,
     plies: int = 1,
     candidates: int = CANDIDATES,
@@ -346,7 +347,11 @@ def player_of(
     """A player with this evaluator or baseline; InputError for 2 plies with one that only ranks moves."""
     if plies == 1 and isinstance(evaluator, Baseline) and evaluator.kind == "rank":
         return RankPlayer(game, evaluator, threads, ties)
-    label = Path(name).stem if name.endswith(".safetensors") else name
+    label = Path(name).stem if name.endswith(FILES) else name
+    if isinstance(evaluator, OnnxEvaluator):
+        from search.batched import BatchedPlayer
+
+        return BatchedPlayer(game, evaluator, label, plies, candidates, threads=threads, ties=ties)
     leaf = leaf_of(evaluator)
     return EvaluatorPlayer(game, leaf, f"{label}{ply_label(plies)}", plies, candidates, threads=threads, ties=ties)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envs.errors import InputError
+from search.named import FILES
 from search.searcher import NO_LIMITS, Limits
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
@@ -47,7 +48,7 @@ class PlayerSpec(NamedTuple):
     @property
     def label(self) -> str:
         """A short name: a file without its folder and ending."""
-        name = Path(self.name).stem if self.name.endswith(".safetensors") else self.name
+        name = Path(self.name).stem if self.name.endswith(FILES) else self.name
         return f"{name}@{self.settings}" if self.settings else name
 
 

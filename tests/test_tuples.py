@@ -11,9 +11,10 @@ from envs import games
 from envs.errors import InputError
 from envs.tuples import TUPLES, entry_names, num_placements, num_weights, random_walks, straight_lines, tables
 from learn.config import EvaluatorConfig, TuplesConfig
-from learn.export import TOLERANCE, compare, random_positions
+from learn.export import random_positions
 from learn.linear import with_weights
 from learn.start import fresh
+from learn.verify import agreement, played
 from search.deep import deep
 from search.evaluator import Evaluator, load_evaluator, save_evaluator
 from search.leaf import evaluate_linear, make_work
@@ -176,9 +177,10 @@ def test_a_file_is_read_back_to_the_same_network(tmp_path):
     assert again.description == evaluator.description
     assert again.description.kind == "ntuple"
     np.testing.assert_array_equal(again.leaf.weights.first, evaluator.leaf.weights.first)
-    assert compare(evaluator, again, 200) < TOLERANCE
+    sample = played(evaluator, 200)
+    assert agreement(evaluator, again, sample).difference < 1e-6
     other = with_weights(evaluator, evaluator.leaf.weights.first[:, 0] + 0.01, {})
-    assert compare(other, again, 200) > TOLERANCE
+    assert agreement(other, again, sample).difference > 1e-4
 
 
 @pytest.mark.parametrize(
