@@ -33,6 +33,8 @@ from envs.tuples import NAME, TUPLES, active_entries, entry_names, make_spec, nu
 if TYPE_CHECKING:
     from PIL import Image
 
+    from envs.record import GameFile
+
 
 class Rules(NamedTuple):
     """Kernels and sizes of one game. `rules()` below fills in the optional ones."""
@@ -204,9 +206,13 @@ class Game:
     """(label, position) worth watching while an evaluator learns"""
     board: tuple[int, int] | None = None
     """rows and columns, where the cells are numbered row by row: n-tuples walk over it"""
+    turned: bool = False
+    """whether `play` turns the board by half, so that the second player's last cell is the first player's first"""
     symmetries: np.ndarray | None = None
     """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place i.
     The first is the identity; default: no other"""
+    files: dict[str, GameFile] = field(default_factory=dict)
+    """ending of a file's name -> a format for whole games, beside JSON lines (`envs/record.py`)"""
 
     def features(self, name: str | None = None) -> FeatureSet:
         """The feature set called `name` (default: the game's default)."""

@@ -4,10 +4,12 @@
     python -m search.analyze connect_four 32164625 --seconds 2
     python -m search.analyze connect_four 32164625 --solve
     python -m search.analyze tic_tac_toe X---O---- --algorithm mtdf --depth 5 --evaluator open_lines
+    python -m search.analyze backgammon 4HPwATDgc/ABMA --dice 31 --rollout 200
+    python -m search.analyze backgammon --match games.mat --plies 2
     python -m search.analyze backgammon --batch positions.jsonl > answers.jsonl
 
 A position is written as its game usually is (`start`; backgammon: Position ID, XGID; Connect Four: the columns played; Othello: 64 characters and
-the side to move). Without dice the answer is the value before the roll.
+the side to move; docs/formats.md has all). Without dice the answer is the value before the roll.
 Equities are for the player who moves, in outcome units (backgammon: points a game); chances of a gammon include those of a backgammon, and so on.
 
 A batch is JSON lines, each answered by one line as soon as it is read:
@@ -25,6 +27,9 @@ A rank-only evaluator (pubeval) has `"equity": null` and no chances; so have sca
     {"position": ..., "dice": null, "score": 2, "best": ["4"], "nodes": 1503}
 
 `distance` is added where a win or loss is proven: plies to the end of the game. `complete` is false where a limit ended the search early.
+
+With `--rollout N` the best moves (or the position before its roll) have besides `"rollout": {"equity": 0.17, "error": 0.01}`, an
+average over N games (`search/rollout.py`). `--match FILE` reviews the games of a file instead (`search/review.py`).
 """
 
 from __future__ import annotations
@@ -34,18 +39,26 @@ import json
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from envs import games
 from envs.cli import BAD_INPUT, Parser, guarded
 from envs.errors import InputError
-from envs.game import Baseline, Game
+from envs.game import Game
+from envs.record import read_games
 from search.agent import Agent
 from search.algorithm import algorithms
 from search.answers import TABLE_MOVES, Answers, PlyAnswers, SearchAnswers, SolveAnswers
-from search.named import default_evaluator, find_evaluator
-from search.searcher import ENGINE, Limits, Searcher
+from search.named import compiled, default_evaluator, find_evaluator, only_by_plies
+from search.progress import counting
+from search.review import WORST, as_table, review
+from search.review import as_json as review_json
+from search.rollout import CANDIDATES, USUAL_NOISE, RollOutAnswers
+from search.searcher import ENGINE, Limits, Searcher, default_algorithm
+
+PIPED_WIDTH = 200
+"""columns of a table that is not written to a terminal"""
 
 # --- positions and dice ---------------------------------------------------------------------------------------------------
 
@@ -181,9 +194,24 @@ def parser() -> Parser:
     )
     searching.add_argument("--nodes", type=int, help="positions looked at")
     searching.add_argument("--solve", action="store_true", help="the exact score and every best move")
-    parse.add_argument("--top", type=_count, help=f"only so many moves (table: {TABLE_MOVES}; JSON: all)")
+    rolled = parse.add_argument_group("by roll-outs: games played to their end, the same dice for every move")
+    rolled.add_argument(
+        "--rollout", type=_count, metavar="N", help=f"N games for each of the best {CANDIDATES} moves, or of --top"
+    )
+    rolled.add_argument("--seed", type=int, default=0, help="of their dice (default 0)")
+    rolled.add_argument(
+        "--noise", type=float, help=f"probability of a random move (default 0; {USUAL_NOISE} for games without chance)"
+    )
+    rolled.add_argument("--threads", type=_count, help="default: one a core; changes no value")
+    many = parse.add_argument_group("many positions")
+    many.add_argument(
+        "--match", metavar="FILE", help="review the games of a file, such as games.mat: what every decision lost"
+    )
+    many.add_argument("--batch", metavar="FILE", help="answer JSON lines from a file, or from standard input for -")
+    parse.add_argument(
+        "--top", type=_count, help=f"only so many moves (table: {TABLE_MOVES}; JSON: all) or mistakes (table: {WORST})"
+    )
     parse.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    parse.add_argument("--batch", metavar="FILE", help="answer JSON lines from a file, or from standard input for -")
     return parse
 
 
@@ -209,6 +237,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_intermixed_args(shielded(argv))
     game = games.load(options.game)
     _check(options)
+    if options.match:
+        return review_match(game, options)
     position = (options.position or "start").strip()
     state = None if options.batch else read_position(game, position, options.dice)
     answers = _answers(game, options)
@@ -222,8 +252,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check(options: Namespace) -> None:
-    if options.batch and (options.position or options.dice):
-        raise InputError("--batch reads positions and dice from its lines: give none on the command line")
+    """InputError for options that do not go together."""
+    for source in ("batch", "match"):
+        if getattr(options, source) and (options.position or options.dice):
+            raise InputError(f"--{source} reads positions and dice from its lines: give none on the command line")
+    if options.match and (options.batch or options.rollout or options.solve):
+        raise InputError("--match reviews games by plies or by a search: without --batch, --rollout and --solve")
+    if not options.rollout and (options.noise is not None or options.seed or options.threads):
+        raise InputError("--seed, --noise and --threads belong to --rollout")
+    if options.rollout and options.solve:
+        raise InputError("--solve is exact: there is nothing to roll out")
     if _searches(options) and (options.plies or options.candidates):
         raise InputError("--plies and --candidates do not go with --algorithm, --depth, --seconds, --nodes and --solve")
     if options.solve and (options.algorithm or options.evaluator):
@@ -239,21 +277,57 @@ def _answers(game: Game, options: Namespace) -> Answers:
     limits = Limits(options.depth, options.seconds, options.nodes)
     if options.solve:
         return SolveAnswers(game, limits)
+    if options.rollout:
+        keyed = {"noise": options.noise, "candidates": options.top or CANDIDATES, "threads": options.threads}
+        return RollOutAnswers(_agent(game, options), options.rollout, options.seed, **keyed)
     evaluator = find_evaluator(game, options.evaluator) if options.evaluator else default_evaluator(game)
-    ranks = isinstance(evaluator, Baseline) and evaluator.kind == "rank"
-    by_plies = game.rules.max_chance > 0 or options.plies or options.candidates or ranks
-    if by_plies and not _searches(options):
-        return PlyAnswers(Agent(game, evaluator, plies=options.plies or 1, candidates=options.candidates or 0))
-    return SearchAnswers(Searcher(game, evaluator, options.algorithm, limits))
+    if _by_plies(game, evaluator, options):
+        return PlyAnswers(_agent(game, options))
+    return SearchAnswers(Searcher(game, compiled(evaluator), options.algorithm, limits))
+
+
+def _by_plies(game: Game, evaluator: Any, options: Namespace) -> bool:
+    by_plies = game.rules.max_chance > 0 or options.plies or options.candidates or only_by_plies(evaluator)
+    return bool(by_plies) and not _searches(options)
+
+
+def _agent(game: Game, options: Namespace) -> Agent:
+    """Who ranks moves: by plies or by a search."""
+    evaluator = find_evaluator(game, options.evaluator) if options.evaluator else default_evaluator(game)
+    if _by_plies(game, evaluator, options):
+        return Agent(game, evaluator, plies=options.plies or 1, candidates=options.candidates or 0)
+    limits = Limits(options.depth, options.seconds, options.nodes)
+    return Agent(game, evaluator, algorithm=options.algorithm or default_algorithm(game), limits=limits)
+
+
+def review_match(game: Game, options: Namespace) -> int:
+    """The review of a file's games on stdout."""
+    records = read_games(game, options.match)
+    agent = _agent(game, options)
+    with counting(len(records), "games") as advance:
+        found = review(agent, records, advance)
+    if options.json:
+        print(json.dumps(review_json(found, options.top)))
+    else:
+        print_all(as_table(found, options.top or WORST))
+    return 0
 
 
 def show(answers: Answers, state: Any, top: int | None) -> None:
     """The board and a table, on the terminal."""
+    lines = answers.as_table(state, top or TABLE_MOVES)
+    print_all(lines, lambda color: answers.game.ansi(state, color=color))
+
+
+def print_all(lines: Sequence[Any], board: Callable[[bool], str] | None = None) -> None:
+    """Text and tables on stdout: in colour on a terminal unless NO_COLOR is set, and as wide as they are where nobody looks."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    lines = answers.as_table(state, top or TABLE_MOVES)
-    print(answers.game.ansi(state, color=console.is_terminal and not console.no_color))
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PIPED_WIDTH)
+    if board is not None:
+        print(board(console.is_terminal and not console.no_color), flush=True)
     for line in lines:
         console.print(line)
 

@@ -20,6 +20,7 @@ from search.control import Stopped
 from search.searcher import Limits, Searcher
 from search.solve import find_solver
 from search.solvers import Solution
+from search.tables import empty_table, more, shade
 
 DIGITS = 6
 """equities and chances in JSON are rounded to so many decimals"""
@@ -96,16 +97,19 @@ class PlyAnswers:
         return [table]
 
     def _moves_table(self, ranked: Sequence[RankedMove], top: int) -> list[Any]:
-        table = self._table(f"{self.game.title}: the best plays", ranked[0].chances is not None, "", "move")
+        table, best = (
+            self._table(f"{self.game.title}: the best plays", ranked[0].chances is not None, "", "move"),
+            ranked[0].value,
+        )
         for i, move in enumerate(ranked[:top], 1):
             worth = self._worth_texts(move.value, move.chances)
-            table.add_row(str(i), move.text, *worth, str(move.plies), style="bold" * (i == 1))
-        return [table, *_more(len(ranked), top)]
+            table.add_row(str(i), move.text, *worth, str(move.plies), style=shade(_behind(move.value, best), i == 1))
+        return [table, *more(len(ranked), top)]
 
     def _table(self, title: str, with_chances: bool, *first: str) -> Any:
         groups = self._chance_groups() if with_chances else []
         heads = ["".join(f"{SHORT.get(name, name):>5}" for name in names) + " %" for names in groups]
-        table = _empty_table(title, *first, "equity", *heads, "plies")
+        table = empty_table(title, *first, "equity", *heads, "plies")
         if any(len(names) > 1 for names in groups):
             table.caption = "G: gammons, BG: backgammons; each chance includes the larger wins or losses"
         return table
@@ -171,18 +175,22 @@ class SearchAnswers:
         found = self.searcher.search(state, full=True)
         told = f"depth {found.depth}, {found.nodes:,} nodes, {found.seconds:.2f} s"
         head = f"{self.game.title} by {self.searcher.name}: {told}"
-        table = _empty_table(None, "", "move", "value", "")
+        table = empty_table(None, "", "move", "value", "")
         if self.game.rules.num_chance(state) > 0:
             table.add_row("", "", f"{found.value:+.4f}", "before the chance event")
             return [head, table]
         moves = self._moves(found)
         for i, (move, value, distance) in enumerate(moves[:top], 1):
             worth = "-" if value is None else f"{value:+.4f}"
-            table.add_row(
-                str(i), self.game.move_text(state, move), worth, _ending(value, distance), style="bold" * (i == 1)
-            )
+            style = shade(_behind(value, moves[0][1]), i == 1)
+            table.add_row(str(i), self.game.move_text(state, move), worth, _ending(value, distance), style=style)
         line = " ".join(self._variation(state, found))
-        return [head, table, f"best play: {line}", *_more(len(moves), top)]
+        return [head, table, f"best play: {line}", *more(len(moves), top)]
+
+
+def _behind(value: float | None, best: float | None) -> float | None:
+    """How much worse than the best; None where values are not known."""
+    return None if value is None or best is None else best - value
 
 
 def _ending(value: float | None, distance: int | None) -> str:
@@ -219,24 +227,6 @@ class SolveAnswers:
 
     def as_table(self, state: Any, top: int) -> list[Any]:
         solution = self.solve(state)
-        table = _empty_table(None, "score", "best moves")
+        table = empty_table(None, "score", "best moves")
         table.add_row(f"{solution.score:+d}", "  ".join(self.game.move_text(state, move) for move in solution.best))
         return [f"{self.game.title}: solved, {solution.nodes:,} nodes", table]
-
-
-# --- tables -----------------------------------------------------------------------------------------------------------------
-
-
-def _empty_table(title: str | None, *heads: str) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for head in heads:
-        left = head in ("move", "best moves")
-        table.add_column(head, justify="left" if left else "right", no_wrap=not left)
-    return table
-
-
-def _more(moves: int, top: int) -> list[str]:
-    return [f"[dim]{moves - top} more; --top {moves} shows all[/dim]"] if moves > top else []

@@ -1,12 +1,13 @@
-"""The arena: two players, many games, and how sure the difference is.
+"""The arena: two players, many games, and how sure the difference is; or more players, everyone against everyone.
 
     python -m search.arena backgammon network pubeval --games 1000
     python -m search.arena othello NEW.safetensors@depth=4 OLD.safetensors@depth=4 --games 4000 --sprt 0 20
     python -m search.arena connect_four FILE.safetensors@ties=random perfect --first-only --games 300
+    python -m search.arena backgammon network linear pubeval --plot league.png
 
 Games come in pairs with the same dice and swapped seats; see `search.match` for this, for noise and for the luck
-adjustment, `search.sequential` for the test that ends a match early, and `search.spec` for how players are named. +- is
-one standard error.
+adjustment, `search.sequential` for the test that ends a match early, and `search.spec` for how players are named. Three
+players or more, or a folder of evaluator files, are a round robin (`search.league`). +- is one standard error.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from envs import games
 from envs.cli import INTERRUPTED, Parser, guarded
 from envs.errors import InputError
 from envs.game import Game
+from search import league
 from search.leaf import Leaf
 from search.match import SLOTS, Elo, Match, MatchResult, elo, match
 from search.named import DEFAULT, find_evaluator, leaf_of, shipped
@@ -32,6 +35,8 @@ from search.spec import parse_player
 
 __all__ = ["Match", "MatchResult", "main", "match"]
 
+GAMES = 1000
+"""of a match, unless said otherwise"""
 
 PLAYER_HELP = (
     "a shipped evaluator, an evaluator file, a baseline, random, perfect (where the game is solved) or gnubg; then perhaps "
@@ -40,12 +45,18 @@ PLAYER_HELP = (
 
 
 def parser() -> Parser:
-    p = Parser(prog="python -m search.arena", description="Play a match in pairs of games with the same dice.")
+    p = Parser(
+        prog="python -m search.arena",
+        description="Play a match in pairs of games with the same dice; with more players, everyone against everyone.",
+    )
     p.add_argument("game", help=f"one of {', '.join(games.names())}")
     p.add_argument("first", help=PLAYER_HELP)
-    p.add_argument("second", help="its opponent, named in the same way")
-    until = "even; at most so many with --until-error or --sprt (default %(default)s)"
-    p.add_argument("--games", type=int, default=1000, help=until)
+    p.add_argument("second", nargs="?", help="its opponent, named in the same way")
+    p.add_argument(
+        "others", nargs="*", metavar="other", help="more players, or folders of evaluator files: a round robin"
+    )
+    until = f"even; at most so many with --until-error or --sprt (default {GAMES}; of each pairing of a round robin {league.GAMES})"
+    p.add_argument("--games", type=int, help=until)
     plies = "plies that %s player looks ahead, as TD-Gammon counts them (default 1; gnubg counts one less)"
     p.add_argument("--plies", type=int, default=1, choices=(1, 2), help=plies % "the first")
     p.add_argument("--opponent-plies", type=int, default=1, choices=(1, 2), help=plies % "the second")
@@ -69,15 +80,28 @@ def parser() -> Parser:
     p.add_argument("--first-only", action="store_true", help="the first player begins every game: no pairs")
     p.add_argument("--slots", type=int, default=SLOTS, help="games side by side (default %(default)s)")
     p.add_argument("--threads", type=int, help="default: one a core; changes no result")
+    p.add_argument(
+        "--plot", metavar="FILE", help="of a round robin: draw the cross table as .png, .svg or .pdf (extra plot)"
+    )
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
     return p
 
 
 @guarded
 def main(argv: list[str] | None = None) -> int:
-    options = parser().parse_args(argv)
+    options = parser().parse_intermixed_args(argv)
     check_options(options)
     game = games.load(options.game)
+    named = [options.first, *([options.second] if options.second else []), *options.others]
+    if len(named) > 2 or any(Path(text).is_dir() for text in named):
+        check_round_robin(options)
+        options.games = league.GAMES if options.games is None else options.games
+        return league.run(game, named, options)
+    if options.second is None:
+        parser().error("the following arguments are required: second")
+    if options.plot:
+        raise InputError("--plot draws the cross table of a round robin: name at least three players")
+    options.games = GAMES if options.games is None else options.games
     candidates = 0 if options.full_width else options.candidates
     first = find_player(game, options.first, options.plies, candidates, options.threads)
     second = find_player(game, options.second, options.opponent_plies, candidates, options.threads)
@@ -102,6 +126,14 @@ def check_options(options: Any) -> None:
         raise InputError(f"--until-error must be above 0, not {options.until_error:g}")
     if options.sprt is not None and options.until_error is not None:
         raise InputError("--sprt and --until-error exclude each other: each says when the match ends")
+
+
+def check_round_robin(options: Any) -> None:
+    """InputError for options that only a match of two has."""
+    usual = parser()
+    for name in ("opponent_plies", "candidates", "full_width", "luck", "until_error", "sprt", "first_only", "slots"):
+        if getattr(options, name) != usual.get_default(name):
+            raise InputError(f"--{name.replace('_', '-')} is for a match of two players, not for a round robin")
 
 
 def find_luck(game: Game, options: Any, first: Player, second: Player) -> tuple[Leaf | None, str | None]:

@@ -2,15 +2,17 @@
 
     python -m search.league othello outputs/RUN/past positional mobility --games 100
     python -m search.league connect_four A.safetensors B.safetensors@depth=4 points_2
+    python -m search.arena backgammon network linear pubeval --plot league.png        the same, from the arena
 
 Each pairing is a match in pairs with swapped seats (`search.match`), all with the same seed, so with the same openings. Ratings are
 Bradley-Terry's (`search.ratings`) on the Elo scale, where `random`, which joins every league, has 0. In games with larger
-outcomes a win is a win, whatever its size.
+outcomes a win is a win for the rating, whatever its size; there the cross table shows points a game.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,6 +30,9 @@ from search.progress import counting
 from search.ratings import PRIOR, Ratings, bradley_terry
 from search.spec import parse_player
 
+GAMES = 100
+"""of a pairing, unless said otherwise"""
+
 
 class LeagueResult(NamedTuple):
     """Ratings and the cross table, strongest first. K players."""
@@ -41,7 +46,13 @@ class LeagueResult(NamedTuple):
     """[K, K]: what the row's player took from the column's, a draw counting half"""
     played: tuple[tuple[int, ...], ...]
     """[K, K]"""
+    mean: tuple[tuple[float, ...], ...]
+    """[K, K]: points a game of the row's player against the column's"""
+    mean_error: tuple[tuple[float | None, ...], ...]
+    """[K, K]: its standard error, from pairs; None for a single pair"""
     seed: int
+    counts_points: bool = False
+    """whether games are won by different numbers of points"""
 
 
 class Tables(NamedTuple):
@@ -50,6 +61,10 @@ class Tables(NamedTuple):
     played: np.ndarray
     """float64 [K, K]"""
     points: np.ndarray
+    """float64 [K, K]"""
+    mean: np.ndarray
+    """float64 [K, K]: points a game"""
+    mean_error: np.ndarray
     """float64 [K, K]"""
 
 
@@ -76,13 +91,15 @@ def league(
         tables.played[i, j] = tables.played[j, i] = result.games
         tables.points[i, j] = result.score * result.games
         tables.points[j, i] = result.games - tables.points[i, j]
+        tables.mean[i, j], tables.mean[j, i] = result.mean, -result.mean
+        tables.mean_error[i, j] = tables.mean_error[j, i] = result.standard_error
         if progress is not None:
             progress(done)
     return standings(game, names, tables, seed)
 
 
 def empty_tables(players: int) -> Tables:
-    return Tables(np.zeros((players, players)), np.zeros((players, players)))
+    return Tables(*(np.zeros((players, players)) for _ in Tables._fields))
 
 
 def anchor_of(names: Sequence[str]) -> int:
@@ -99,7 +116,7 @@ def pairings(names: Sequence[str]) -> list[tuple[int, int]]:
 
 def standings(game: Game, names: Sequence[str], tables: Tables, seed: int) -> LeagueResult:
     """The result, from the tables as they are. Raises InputError where some players cannot be compared yet."""
-    ratings: Ratings = bradley_terry(*tables, anchor_of(names))
+    ratings: Ratings = bradley_terry(tables.played, tables.points, anchor_of(names))
     order = np.argsort(-ratings.elo, kind="stable")
     square = np.ix_(order, order)
     return LeagueResult(
@@ -109,7 +126,10 @@ def standings(game: Game, names: Sequence[str], tables: Tables, seed: int) -> Le
         tuple(ratings.error[order].tolist()),
         tuple(map(tuple, tables.points[square].tolist())),
         tuple(map(tuple, tables.played[square].astype(int).tolist())),
+        tuple(map(tuple, (tables.mean[square] + 0.0).tolist())),
+        tuple(tuple(None if math.isnan(x) else x for x in row) for row in tables.mean_error[square].tolist()),
         seed,
+        max(game.rules.outcomes) > 1,
     )
 
 
@@ -160,12 +180,13 @@ def parser() -> Parser:
     p.add_argument(
         "players", nargs="+", metavar="player", help="named as in search.arena, or a folder of evaluator files"
     )
-    p.add_argument("--games", type=int, default=100, help="of each pairing, even (default %(default)s)")
+    p.add_argument("--games", type=int, default=GAMES, help="of each pairing, even (default %(default)s)")
     p.add_argument("--plies", type=int, default=1, choices=(1, 2), help="plies that evaluators look ahead")
     p.add_argument("--noise", type=float, default=0.0, help="probability that a move is random, whoever is on turn")
     p.add_argument("--opening-plies", type=int, help="random moves at the start (default 0; 2 for games without dice)")
     p.add_argument("--seed", type=int, default=0, help="of dice and openings (default %(default)s)")
     p.add_argument("--threads", type=int, help="default: one a core; changes no result")
+    p.add_argument("--plot", metavar="FILE", help="draw the cross table: .png, .svg or .pdf (extra plot)")
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
     return p
 
@@ -177,9 +198,13 @@ def main(argv: list[str] | None = None) -> int:
         value = getattr(options, name)
         if value is not None and value < least:
             raise InputError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
-    game = games.load(options.game)
-    players = find_players(game, options.players, options.plies, options.threads)
-    _check_match(game, options)
+    return run(games.load(options.game), options.players, options)
+
+
+def run(game: Game, texts: Sequence[str], options: Any) -> int:
+    """A league of the players that `texts` name, by the options of `parser`; its exit status. Raises InputError."""
+    players = find_players(game, texts, options.plies, options.threads)
+    _check(game, options)
     names, tables = list(players), empty_tables(len(players))
     rules = {"noise": options.noise, "opening_plies": options.opening_plies, "tables": tables}
     try:
@@ -195,37 +220,61 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _check_match(game: Game, options: Any) -> None:
+def _check(game: Game, options: Any) -> None:
     """InputError before anything is played."""
     nobody = find_player(game, RANDOM)
     Match(game, nobody, nobody, options.games, options.seed, noise=options.noise)
+    if options.plot:
+        from search.cross_table import check_picture
+
+        check_picture(options.plot)
 
 
 def report(game: Game, result: LeagueResult, options: Any) -> None:
-    """The result on stdout."""
+    """The result on stdout, and as a picture where one is wanted."""
+    title = f"{game.title}: a league of {len(result.names)}"
     if options.json:
         print(json.dumps(result._asdict() | {"noise": options.noise}))
-        return
+    else:
+        show(result, title, options)
+    if options.plot:
+        from search.cross_table import draw
+
+        draw(result, f"{title}, {options.games} games a pairing", options.plot)
+        print(f"wrote {options.plot}", file=sys.stderr)
+
+
+def show(result: LeagueResult, title: str, options: Any) -> None:
+    """The table, on the terminal."""
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{game.title}: a league of {len(result.names)}")
+    table = Table(title=title)
     numbers = [str(i) for i in range(1, len(result.names) + 1)]
     for head in ("", "player", "Elo", "±", *numbers):
         table.add_column(head, justify="left" if head == "player" else "right", overflow="fold")
     for i, name in enumerate(result.names):
-        table.add_row(numbers[i], name, f"{result.elo[i]:+.0f}", f"{result.error[i]:.0f}", *shares(result, i))
+        cells = [cell(result, i, j) for j in range(len(result.names))]
+        table.add_row(numbers[i], name, f"{result.elo[i]:+.0f}", f"{result.error[i]:.0f}", *cells)
+    unit = "points a game" if result.counts_points else "score in %"
     table.caption = (
-        f"{options.games} games a pairing, seed {result.seed}; columns: score in %; ± is one standard error of the distance to "
+        f"{options.games} games a pairing, seed {result.seed}; columns: {unit}; ± is one standard error of the distance to "
         f"{RANDOM}; each two are given {PRIOR} more games, drawn"
     )
     Console().print(table)
 
 
-def shares(result: LeagueResult, i: int) -> list[str]:
-    """Player i's score against each, in percent."""
-    row = zip(result.points[i], result.played[i], strict=True)
-    return [f"{100 * points / played:.0f}" if played else "-" for points, played in row]
+def cell(result: LeagueResult, i: int, j: int) -> str:
+    """What player i took from player j: percent of the points, or points a game where games have sizes."""
+    if not result.played[i][j]:
+        return "-"
+    if result.counts_points:
+        return f"{result.mean[i][j]:+.2f}"
+    return f"{100 * result.points[i][j] / result.played[i][j]:.0f}"
+
+
+def rating_text(result: LeagueResult, i: int) -> str:
+    return f"{result.elo[i]:+.0f} ± {result.error[i]:.0f} Elo"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""A person against an evaluator, in the terminal.
+"""A person against evaluators, in the terminal.
 
     python -m search.play                                            backgammon against the shipped network
     python -m search.play tic_tac_toe --evaluator open_lines
     python -m search.play --evaluator my_run/best.safetensors --seed 7 --hints
+    python -m search.play --record evening.mat                       keeps the games in a file (envs/record.py)
 
-The dice depend on (seed, game, ply) alone: after `undo` the same numbers fall again, and a seed replays a whole evening.
+Every game can be played; where more than two take part, one evaluator plays all the others. The dice depend on (seed, game, ply) alone: after `undo` the same numbers fall again, and a seed replays a whole evening.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +25,14 @@ from envs import games
 from envs.cli import Parser, guarded
 from envs.errors import InputError
 from envs.game import Baseline, Game
+from envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
 from search.agent import Agent, Known, RankedMove
-from search.analyze import read_position, shielded
+from search.analyze import dice_of, read_position, shielded
 from search.answers import SIZES, named_chances
 from search.bearoff import load_bearoff, with_bearoff
 from search.database import BEAROFF, find_databases, load_databases
 from search.leaf import Leaf
-from search.named import default_evaluator, find_evaluator
+from search.named import default_evaluator, find_evaluator, only_by_plies
 from search.plies import CANDIDATES
 from search.searcher import NO_LIMITS, Limits, default_algorithm
 from search.solve import SolvedEndings, find_solver, has_solver
@@ -49,6 +52,8 @@ COMMANDS = {
     "quit": "leave (so do Ctrl-C and Ctrl-D)",
 }
 
+SEATS = ("first", "second", "third", "fourth")
+
 Write = Callable[[str], None]
 
 
@@ -61,10 +66,12 @@ class Abandoned(Exception):
 
 
 class Moment(NamedTuple):
-    """A decision of the person's, to come back to."""
+    """A position in a game, to go on from or to come back to."""
 
     state: Any
     ply: int
+    events: tuple[Event, ...] = ()
+    """what led here from `Table.start`"""
 
 
 @dataclass
@@ -79,12 +86,20 @@ class Table:
     start: Any
     """State that every game starts from"""
     seat: str = "first"
-    """of the person: first, second or random"""
+    """of the person, one of SEATS or random"""
     hints: bool = False
     color: bool = False
+    name: str = "opponent"
+    """of the agent, in records"""
+    record: str | None = None
+    """file for the games"""
     games: int = 0
-    score: list[int] = field(default_factory=lambda: [0, 0])
-    """points of the person and of the opponent"""
+    score: list[float] = field(default_factory=list)
+    """points won by the person, and by the opponents in the order in which they move after the person"""
+    records: list[GameRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.score = self.score or [0] * self.game.rules.num_players
 
     @property
     def game(self) -> Game:
@@ -114,7 +129,9 @@ def play(table: Table) -> None:
                 table.write("A new game.")
             table.games += 1
     except (Quit, KeyboardInterrupt):
-        table.write(f"Good-bye. Score: you {table.score[0]}, opponent {table.score[1]}.")
+        kept = len(table.records)
+        note = f" {kept} {'game' if kept == 1 else 'games'} in {table.record}." if table.record and kept else ""
+        table.write(f"Good-bye. {score_text(table)}{note}")
 
 
 def ask_for_another(table: Table) -> None:
@@ -131,77 +148,138 @@ def ask_for_another(table: Table) -> None:
 
 
 def play_game(table: Table) -> None:
-    """One game from `table.start`; the person's plies are asked for, the others are the agent's."""
-    rules, state, ply = table.game.rules, table.start, 0
+    """One game from `table.start`; the person's plies are asked for, the others are the agent's. It is kept, finished or not."""
     person = persons_seat(table)
-    table.write(f"You move {'first' if rules.seat(state) == person else 'second'}.")
+    first = int(table.game.rules.seat(table.start))
+    table.write(f"You move {SEATS[(person - first) % table.game.rules.num_players]}.")
     history: list[Moment] = []
-    while not rules.outcome(state)[0] and not (rules.max_plies and ply >= rules.max_plies):
-        mine = rules.seat(state) == person
-        if rules.num_chance(state) > 0:
-            state = roll(table, state, ply, "You roll" if mine else "The opponent rolls")
-        elif mine:
-            decided = decide(table, state, Moment(state, ply), history)
-            if isinstance(decided, int):  # resigned
-                table.score[1] += decided
-                table.write(f"You resign: the opponent scores {decided}. {score_text(table)}")
-                return
-            state, ply = decided
-        else:
-            state, ply = answer(table, state), ply + 1
-    finish(table, state, person)
+    now = Moment(table.start, 0)
+    while not is_over(table, now):
+        try:
+            decided = take_turn(table, now, person, history)
+        except (Quit, Abandoned, KeyboardInterrupt):
+            keep(table, now, person, None)
+            raise
+        if isinstance(decided, int):  # resigned
+            table.score[1] += decided
+            keep(table, now, person, (-float(decided), float(decided)))
+            table.write(f"You resign: the opponent scores {decided}. {score_text(table)}")
+            return
+        now = decided
+    keep(table, now, person, finish(table, now.state, person))
+
+
+def is_over(table: Table, now: Moment) -> bool:
+    rules = table.game.rules
+    return bool(rules.outcome(now.state)[0]) or (rules.max_plies > 0 and now.ply >= rules.max_plies)
+
+
+def take_turn(table: Table, now: Moment, person: int, history: list[Moment]) -> Moment | int:
+    """What follows `now`: after a chance event, a move of the agent's, or the person's decision; the points of a resignation."""
+    who = (int(table.game.rules.seat(now.state)) - person) % table.game.rules.num_players
+    if table.game.rules.num_chance(now.state) > 0:
+        if not hasattr(now.state, "roll"):
+            return roll(table, now, "Chance decides:")
+        return roll(table, now, f"{player_name(table, who)} {'roll' if who == 0 else 'rolls'}")
+    return answer(table, now, who) if who else decide(table, now, history)
+
+
+def player_name(table: Table, who: int) -> str:
+    """How the player `who` turns after the person is called at the beginning of a sentence."""
+    if who == 0:
+        return "You"
+    return "The opponent" if table.game.rules.num_players == 2 else f"Opponent {who}"
 
 
 def persons_seat(table: Table) -> int:
     """Seat number of the person; first: whose turn it is in the starting position."""
-    first = int(table.game.rules.seat(table.start))
+    first, players = int(table.game.rules.seat(table.start)), table.game.rules.num_players
     place = table.seat
     if place == "random":
-        place = ("first", "second")[int(table.random(0).integers(2))]
-    return first if place == "first" else 1 - first
+        place = SEATS[int(table.random(0).integers(players))]
+    return (first + SEATS.index(place)) % players
 
 
-def roll(table: Table, state: Any, ply: int, who: str) -> Any:
+def follow(table: Table, now: Moment, event: Event) -> Moment:
+    state = after(table.game, now.state, event)
+    return Moment(state, now.ply + (not event.is_chance), (*now.events, event))
+
+
+def roll(table: Table, now: Moment, who: str) -> Moment:
     """One chance outcome, by the dice of this ply."""
     rules = table.game.rules
-    chances = [rules.chance(state, i)[1] for i in range(rules.num_chance(state))]
-    i = int(table.random(1, ply).choice(len(chances), p=np.array(chances) / sum(chances)))
-    table.write(f"{who} {table.game.chance_text(state, i)}.")
-    return rules.chance(state, i)[0]
+    chances = [rules.chance(now.state, i)[1] for i in range(rules.num_chance(now.state))]
+    i = int(table.random(1, now.ply).choice(len(chances), p=np.array(chances) / sum(chances)))
+    table.write(f"{who} {table.game.chance_text(now.state, i)}.")
+    return follow(table, now, Event(True, i))
 
 
-def answer(table: Table, state: Any) -> Any:
-    """The agent's move."""
-    move = table.agent.choose(state)
-    table.write(f"The opponent plays {table.game.move_text(state, move)}")
-    return table.game.rules.play(state, move)
+def answer(table: Table, now: Moment, who: int) -> Moment:
+    """The agent's move, for the player `who` turns after the person."""
+    move = int(table.agent.choose(now.state))
+    table.write(f"{player_name(table, who)} plays {table.game.move_text(now.state, move)}")
+    return follow(table, now, Event(False, move))
 
 
-def finish(table: Table, state: Any, person: int) -> None:
-    """Announce the result and count the points."""
-    rules = table.game.rules
-    over, value = rules.outcome(state)
-    points = int(value) if rules.seat(state) == person else -int(value)
-    table.score[points < 0] += abs(points)
+def finish(table: Table, state: Any, person: int) -> tuple[float, ...]:
+    """Announce the result and count the points; returns those of the person and the opponents after him."""
+    players = table.game.rules.num_players
+    payoffs = payoffs_of(table.game, state, state)
+    mover = int(table.game.rules.seat(state))
+    turns = ((payoffs or (0.0,) * players)[(person + k - mover) % players] for k in range(players))
+    mine = tuple(int(points) if points == int(points) else points for points in turns)
+    table.score = [score + max(0, points) for score, points in zip(table.score, mine, strict=True)]
     draw_board(table, state)
-    if points == 0:
-        table.write(f"{'A draw' if over else 'The game is too long: a draw'}. {score_text(table)}")
-        return
-    size = SIZES.get(abs(points), f"{abs(points)} points")
-    how = f" a {size} ({abs(points)} points)" if size else ""
-    table.write(f"{'You win' if points > 0 else 'The opponent wins'}{how}. {score_text(table)}")
+    if players > 2:
+        told = ", ".join(f"{player_name(table, k).lower()}: {points:+g}" for k, points in enumerate(mine))
+        table.write(f"The game is over: {told}. {score_text(table)}")
+    elif mine[0] == 0:
+        table.write(f"{'A draw' if payoffs else 'The game is too long: a draw'}. {score_text(table)}")
+    else:
+        size = SIZES.get(int(abs(mine[0])), f"win by {abs(mine[0]):g}")
+        how = f" a {size} ({abs(mine[0]):g} points)" if size else ""
+        table.write(f"{'You win' if mine[0] > 0 else 'The opponent wins'}{how}. {score_text(table)}")
+    return mine
 
 
 def score_text(table: Table) -> str:
-    return f"Score: you {table.score[0]}, opponent {table.score[1]}."
+    names = [player_name(table, who).lower().removeprefix("the ") for who in range(len(table.score))]
+    colon = ":" if len(names) > 2 else ""
+    return f"Score: {', '.join(f'{name}{colon} {points:g}' for name, points in zip(names, table.score, strict=True))}."
+
+
+# --- the record -----------------------------------------------------------------------------------------------------------------
+
+
+def keep(table: Table, now: Moment, person: int, mine: tuple[float, ...] | None) -> None:
+    """Write the game so far, and those before it, to the file, if one was named; `mine`: payoffs of the person and of those after him,
+    None for a game that was broken off."""
+    if table.record is None or not any(not event.is_chance for event in now.events):
+        return
+    rules, (start, events) = table.game.rules, beginning(table.game, table.start)
+    first, players = int(rules.seat(start)), rules.num_players
+    turns = [(first + turn - person) % players for turn in range(players)]
+    names = ["you", *([table.name] if players == 2 else [f"{table.name} {k}" for k in range(1, players)])]
+    payoffs = None if mine is None else tuple(mine[who] for who in turns)
+    table.records.append(GameRecord(start, tuple(names[who] for who in turns), (*events, *now.events), payoffs))
+    write_games(table.game, table.record, table.records)
+
+
+def beginning(game: Game, start: Any) -> tuple[Any, tuple[Event, ...]]:
+    """The position before the dice that `start` may hold, and their event: notations of positions leave dice out."""
+    dice = dice_of(game, start)
+    if dice is None:
+        return start, ()
+    before = start._replace(roll=0)
+    return before, (Event(True, game.find_chance(before, "".join(map(str, dice)))),)
 
 
 # --- the person's decision ------------------------------------------------------------------------------------------------------
 
 
-def decide(table: Table, state: Any, now: Moment, history: list[Moment]) -> Moment | int:
-    """Ask until the person moves, goes back or resigns: the next state and ply, or the points of a resignation."""
-    show_decision(table, state)
+def decide(table: Table, now: Moment, history: list[Moment]) -> Moment | int:
+    """Ask until the person moves, goes back or resigns: the next moment, or the points of a resignation."""
+    show_decision(table, now.state)
     while True:
         text = table.ask()
         word, _, rest = text.lower().partition(" ")
@@ -211,10 +289,10 @@ def decide(table: Table, state: Any, now: Moment, history: list[Moment]) -> Mome
             if word == "resign":
                 return resignation(table, rest)
             if word in COMMANDS:
-                obey(table, state, word)
-            elif (move := read(table, state, text)) is not None:
+                obey(table, now.state, word)
+            elif (move := read(table, now.state, text)) is not None:
                 history.append(now)
-                return Moment(table.game.rules.play(state, move), now.ply + 1)
+                return follow(table, now, Event(False, int(move)))
         except InputError as error:
             table.write(str(error))
 
@@ -227,7 +305,8 @@ def show_decision(table: Table, state: Any) -> None:
     if len(moves) == 1:
         table.write(f"Your only move is {table.game.move_text(state, moves[0])}; Enter plays it.")
     else:
-        table.write(f"Your move ({len(moves)} to choose from):")
+        example = table.game.move_text(state, moves[-1])
+        table.write(f"Your move ({len(moves)} to choose from, such as {example}):")
 
 
 def read(table: Table, state: Any, text: str) -> int | None:
@@ -247,6 +326,8 @@ def take_back(table: Table, history: list[Moment]) -> Moment:
 
 def resignation(table: Table, text: str) -> int:
     """Points lost; `resign` alone loses the fewest that the game knows."""
+    if table.game.rules.num_players > 2:
+        raise InputError("resigning is for two players; `new` begins another game, `quit` leaves")
     sizes = sorted({-outcome for outcome in table.game.rules.outcomes if outcome < 0})
     if not text:
         return sizes[0]
@@ -317,11 +398,14 @@ def typed() -> Iterator[str]:
         except EOFError:
             print()
             return
+        except KeyboardInterrupt:
+            print()
+            raise
 
 
 def parser() -> Parser:
     parse = Parser("python -m search.play", description="Play against an evaluator in the terminal.")
-    parse.add_argument("game", nargs="?", default="backgammon", help="a game (default: %(default)s)")
+    parse.add_argument("game", nargs="?", default="backgammon", help="a game (default: backgammon)")
     parse.add_argument(
         "--evaluator", help="a name or a file (default: the shipped network, or the game's first baseline)"
     )
@@ -336,7 +420,10 @@ def parser() -> Parser:
     parse.add_argument("--seed", type=int, help="of the dice (default: a new one each time)")
     parse.add_argument("--position", default="start", help="where every game starts, in the game's notation")
     parse.add_argument(
-        "--seat", choices=("first", "second", "random"), default="random", help="your seat (default: %(default)s)"
+        "--seat", choices=(*SEATS, "random"), default="random", help="when you move (default: %(default)s)"
+    )
+    parse.add_argument(
+        "--record", metavar="FILE", help="keep the games in a new file: .jsonl, or a format of the game (.mat)"
     )
     parse.add_argument(
         "--hints", action="store_true", help="show the opponent's best moves for you before each of yours"
@@ -353,11 +440,17 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
     start = read_position(game, options.position.strip(), None)
     if game.rules.outcome(start)[0]:
         raise InputError(f"{options.position.strip()} is finished: there is nothing to play")
+    if options.seat != "random" and SEATS.index(options.seat) >= game.rules.num_players:
+        raise InputError(f"{game.name} has {game.rules.num_players} players: nobody moves {options.seat}")
+    if options.record:
+        check_new(game, options.record)
     limits = Limits(options.depth, options.seconds)
     agent = make_agent(game, options.evaluator, options.plies, options.algorithm, limits)
     seed = secrets.randbits(31) if options.seed is None else options.seed
     color = sys.stdout.isatty()
-    play(Table(agent, iter(lines or typed()), _print, seed, start, options.seat, options.hints, color))
+    name = Path(options.evaluator).stem if options.evaluator else "deltaw"
+    look = {"hints": options.hints, "color": color, "name": name, "record": options.record}
+    play(Table(agent, iter(lines or typed()), _print, seed, start, options.seat, **look))
     return 0
 
 
@@ -370,9 +463,10 @@ def make_agent(
         raise InputError("--plies does not go with --algorithm, --depth and --seconds")
     ranks = isinstance(evaluator, Baseline) and evaluator.kind == "rank"
     searches = algorithm is not None or limits != NO_LIMITS
-    if not searches and (plies is not None or ranks or game.rules.max_chance > 0):
+    by_plies = only_by_plies(evaluator)
+    if not searches and (plies is not None or by_plies or game.rules.max_chance > 0):
         return Agent(
-            game, evaluator, plies=plies or (1 if ranks else 2), candidates=CANDIDATES, endings=_endings(game, ranks)
+            game, evaluator, plies=plies or (1 if ranks else 2), candidates=CANDIDATES, endings=_endings(game, by_plies)
         )
     known: list[Known] = [*load_databases(game)]
     if has_solver(game):
@@ -380,10 +474,10 @@ def make_agent(
     return Agent(game, evaluator, algorithm=algorithm or default_algorithm(game), limits=limits, databases=known)
 
 
-def _endings(game: Game, ranks: bool) -> Callable[[Leaf], Leaf] | None:
+def _endings(game: Game, by_plies: bool) -> Callable[[Leaf], Leaf] | None:
     """The bear-off table, where one has been built (`python -m search.build backgammon bearoff`)."""
     path = find_databases(game).get(BEAROFF)
-    return None if path is None or ranks else functools.partial(with_bearoff, table=load_bearoff(path))
+    return None if path is None or by_plies else functools.partial(with_bearoff, table=load_bearoff(path))
 
 
 def _print(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import re
 import subprocess
 import sys
 
@@ -253,6 +254,37 @@ def test_the_table_shows_the_best_moves(analyze, network):
         numbers = [f"{100 * chances[name]:.1f}" for name in chances]
         assert row == [str(number), *move.text.split(), f"{move.value:+.4f}", *numbers, "1"]
     assert "12 more; --top 16 shows all" in out
+
+
+def test_colours_on_a_terminal_only(analyze, network, monkeypatch):
+    """The best move is green, bad ones are red, checkers have colours; none of it in a pipe, or where NO_COLOR is set."""
+    arguments = ("backgammon", START, "--dice", "31", "--evaluator", network, "--top", "16")
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    piped = analyze(*arguments)[1]
+    assert "\033" not in piped
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = analyze(*arguments)[1]
+    best, *others = Agent(BACKGAMMON, EVALUATOR).rank(after(START, "31"))
+    rows = {re.sub("\033\\[[0-9;]*m", "", line): line for line in shown.splitlines()}
+
+    def raw(move) -> str:
+        return next(raw for text, raw in rows.items() if f" {move.text}  " in text and f"{move.value:+.4f}" in text)
+
+    assert "\033[1;32m" in raw(best)
+    for move in others:
+        loss = best.value - move.value
+        assert ("\033[31m" in raw(move)) == (loss >= 0.08)
+        assert ("\033[33m" in raw(move)) == (0.04 <= loss < 0.08)
+    assert re.sub("\033\\[[0-9;]*m", "", shown) == piped
+    assert "\033[1;33mX" in shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = analyze(*arguments)[1]
+    assert "\033[1;32m" not in plain
+    assert "\033[1;33m" not in plain
+    assert "\033[31m" not in plain
 
 
 def test_the_table_before_the_roll(analyze, network):

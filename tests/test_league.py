@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from command_lines import assert_one_line, call
 
 from envs import games
 from envs.errors import InputError
+from search import arena
 from search import league as command
 from search.evaluator import make_evaluator, save_evaluator
-from search.league import empty_tables, find_players, league, pairings, standings
+from search.league import cell, empty_tables, find_players, league, pairings, standings
 from search.match import match
 from search.players import RandomPlayer, find_player
 from search.ratings import PRIOR, bradley_terry
@@ -125,6 +127,75 @@ def test_everyone_meets_everyone():
         for j in range(3):
             assert result.played[i][j] == (60 if i != j else 0)
             assert result.points[i][j] + result.points[j][i] == result.played[i][j]
+
+
+def test_games_with_sizes_show_points_a_game():
+    """A cell is what a match of the two says, with its sign for either side."""
+    game = games.load("backgammon")
+    players = find_players(game, ["pubeval", "random"], threads=1)
+    result = league(game, players, 10, seed=2)
+    single = match(game, players["pubeval"], players["random"], 10, seed=2)
+    assert result.counts_points
+    assert (result.mean[0][1], result.mean[1][0]) == (single.mean, -single.mean)
+    assert result.mean_error[0][1] == result.mean_error[1][0] == single.standard_error
+    assert cell(result, 0, 1) == f"{single.mean:+.2f}"
+    assert cell(result, 0, 0) == "-"
+    assert league(TIC_TAC_TOE, find_players(TIC_TAC_TOE, ["perfect"]), 2).mean_error[0][1] is None  # a single pair
+
+
+def test_the_cross_table_is_drawn(capsys, tmp_path, folder):
+    pytest.importorskip("matplotlib")
+    from PIL import Image
+
+    path = tmp_path / "league.png"
+    argv = ["tic_tac_toe", str(folder), "open_lines", "--games", "4", "--plot", str(path)]
+    status, out, err = call(command.main, argv, capsys)
+    assert (status, err) == (0, f"wrote {path}\n")
+    assert "a league of 5" in out
+    picture = np.asarray(Image.open(path).convert("RGB")).astype(int)
+    assert min(picture.shape[:2]) > 400
+    green, red = (((picture[..., i] - picture[..., j]) > 80).sum() for i, j in ((1, 0), (0, 1)))
+    assert green > 100
+    assert red > 100  # somebody won, so somebody lost
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("x.bmp", "a picture ends with .png"), ("no/x.png", "there is no folder")]
+)
+def test_pictures_that_cannot_be_written_are_said_before_the_games(tmp_path, capsys, name, message):
+    pytest.importorskip("matplotlib")
+    assert_one_line(command.main, f"tic_tac_toe open_lines --plot {tmp_path / name}", message, capsys)
+
+
+def test_the_plot_extra_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert_one_line(command.main, "tic_tac_toe open_lines --plot x.png", 'pip install "deltaw[plot]"', capsys)
+
+
+def test_the_arena_with_more_than_two_is_a_league(capsys, folder):
+    argv = ["tic_tac_toe", "open_lines", "criteria", "random", "--games", "10", "--json"]
+    from_arena, from_league = (json.loads(call(main, argv, capsys)[1]) for main in (arena.main, command.main))
+    assert from_arena == from_league
+    whole = json.loads(call(arena.main, ["tic_tac_toe", str(folder), "--games", "2", "--json"], capsys)[1])
+    assert sorted(whole["names"]) == ["games_100", "games_200", "games_300", "random"]
+    mixed = ["tic_tac_toe", "open_lines", "--games", "10", "criteria", "--json", "random"]  # options between players
+    assert json.loads(call(arena.main, mixed, capsys)[1]) == from_league
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ("tic_tac_toe open_lines criteria random --sprt 0 10", "--sprt is for a match of two players"),
+        ("tic_tac_toe open_lines criteria random --first-only", "--first-only is for a match of two players"),
+        ("tic_tac_toe open_lines criteria random --opponent-plies 2", "--opponent-plies is for a match"),
+        ("tic_tac_toe open_lines criteria random --luck none", "--luck is for a match of two players"),
+        ("tic_tac_toe open_lines criteria --plot x.png", "name at least three players"),
+        ("tic_tac_toe open_lines criteria random --games 3", "must be even and at least 2, not 3"),
+        ("tic_tac_toe open_lines criteria nobody", "no player 'nobody'"),
+    ],
+)
+def test_bad_round_robins_are_one_line(capsys, argv, message):
+    assert_one_line(arena.main, argv, message, capsys)
 
 
 def test_the_anchor_meets_all_first():

@@ -14,7 +14,7 @@ from toy_games import random_evaluator
 from envs import games
 from search.agent import Agent
 from search.evaluator import save_evaluator
-from search.play import COMMANDS, Table, finish, main, persons_seat, play, roll
+from search.play import COMMANDS, Moment, Table, finish, main, persons_seat, play, roll
 
 BACKGAMMON = games.load("backgammon")
 TIC_TAC_TOE = games.load("tic_tac_toe")
@@ -145,7 +145,7 @@ def test_dice_are_fair_and_a_game_does_not_open_with_a_double():
     for seed in range(600):
         table = make_table(seed=seed)
         for name, state in (("opening", opening), ("later", later)):
-            roll(table, state, 0, "You roll")
+            roll(table, Moment(state, 0), "You roll")
             dice = table.said[-1].removeprefix("You roll ").rstrip(".")
             doubles[name] += dice[0] == dice[1]
     assert doubles["opening"] == 0
@@ -333,7 +333,10 @@ def test_a_game_can_start_anywhere(capsys):
         ("--evaluator pubeval --seed -1", "seed -1 is negative"),
         ("--evaluator pubeval --position abc", "'abc' is no Position ID"),
         ("tic_tac_toe --evaluator open_lines --position XXXOO----", "is finished"),
-        ("--seat third", "invalid choice: 'third'"),
+        ("--seat fifth", "invalid choice: 'fifth'"),
+        ("tic_tac_toe --seat third", "tic_tac_toe has 2 players: nobody moves third"),
+        ("tic_tac_toe --record games.mat", "games of tic_tac_toe are kept in files that end with .jsonl"),
+        ("--record /nowhere/games.mat", "there is no folder /nowhere"),
     ],
 )
 def test_bad_input_is_one_line(capsys, arguments, message):

@@ -281,5 +281,6 @@ GAME = Game(
         ),
     },
     probes=(("start", "----/----/----"), ("Z must block", "X-X-/O--O/-Z--")),
+    board=(3, 4),
     symmetries=symmetries(),
 )

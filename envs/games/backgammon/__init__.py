@@ -14,6 +14,7 @@ from __future__ import annotations
 from envs.game import Game, make_rules
 from envs.games.backgammon import actions, drawing, notation, rules
 from envs.games.backgammon.features import FEATURE_SETS, features
+from envs.games.backgammon.match_file import MATCH_FILE
 from envs.games.backgammon.pubeval import PUBEVAL
 
 GAME = Game(
@@ -59,4 +60,5 @@ GAME = Game(
         ("ace-point game", "trsDADBu2wYAAA"),
         ("race", "2+4GAIBtdwcAAA"),
     ),
+    files={".mat": MATCH_FILE},
 )

@@ -1,21 +1,41 @@
-"""Connect Four as text: the moves as columns, or the board."""
+"""Connect Four as text: the moves as columns, or the board, in the ways that are in use.
+
+4453                            the columns played, 1 to 7 (Pons' solver and test sets, Tromp's Fhourstones)
+-------/.../---X--- or lines    six rows from the top, of X (who moved first), O and - (or . or _; spaces between stones
+                                do not count): what bitbully and OpenSpiel print
+b,b,b,b,b,b,x,o,b ...           42 squares from the bottom of the left column upwards (Tromp's 8-ply positions at UCI); the
+                                class that ends a line of that file may stay
+0,0,0,1,2 ...                   42 squares row by row from the top, 1 who moved first, 2 the other (Kaggle's ConnectX)
+"""
 
 from __future__ import annotations
 
 from envs.errors import InputError
-from envs.games.connect_four.rules import BOTTOM, COLUMNS, HEIGHT, ROWS, State, has_four
+from envs.games.connect_four.rules import BOTTOM, CELLS, COLUMNS, HEIGHT, ROWS, State, has_four
+from envs.record import GameFile, read_lines, write_lines
+
+UCI_CLASSES = ("win", "loss", "draw")
+FORMS = (
+    "moves as columns, such as 4453, six rows of X, O and - joined by /, or 42 squares x, o, b or 1, 2, 0 with commas"
+)
 
 
 def parse(text: str) -> State:
-    """The moves from the empty board, as columns 1 to 7, such as `4453`; or the board, six rows from the top joined by `/`, each of seven
-    X (who moved first), O and -: the counts say whose turn it is. Raises InputError, as for a board no game can show by its
-    counts, floating stones or lines; whether some order of moves leads there is not asked."""
+    """The position in any of the forms above; the counts say whose turn it is. Raises InputError, as for a board no game can
+    show by its counts, floating stones or lines; whether some order of moves leads there is not asked."""
     text = text.strip()
     if text and text.isascii() and text.isdigit():
         return _parse_moves(text)
-    if "/" in text:
+    if "," in text:
+        return _parse_squares(text)
+    if "/" in text or "\n" in text:
         return _parse_board(text)
-    raise InputError(f"{text!r} is no position: moves as columns, such as 4453, or six rows of X, O and - joined by /")
+    raise InputError(f"{_shown(text)} is no position: {FORMS}")
+
+
+def _shown(text: str) -> str:
+    """A text of several lines on one."""
+    return repr("/".join(line.strip() for line in text.splitlines()))
 
 
 def _parse_moves(text: str) -> State:
@@ -33,9 +53,37 @@ def _parse_moves(text: str) -> State:
 
 
 def _parse_board(text: str) -> State:
-    rows = text.upper().replace(".", "-").split("/")
+    lines = text.upper().replace(".", "-").replace("_", "-").replace("\n", "/").split("/")
+    rows = ["".join(line.split()) for line in lines]
+    text = "/".join(rows)
     if len(rows) != ROWS or any(len(row) != COLUMNS or set(row) - set("XO-") for row in rows):
         raise InputError(f"{text!r} is no position: {ROWS} rows of {COLUMNS}, of X, O and -, joined by /")
+    return _from_rows(rows)
+
+
+def _parse_squares(text: str) -> State:
+    """42 squares with commas between them, in Tromp's order or Kaggle's: their letters say which."""
+    squares = [square.strip(" []") for square in text.lower().split(",")]
+    if len(squares) == CELLS + 1 and squares[-1] in UCI_CLASSES:
+        squares.pop()
+    by_columns, by_rows = set(squares) <= set("xob"), set(squares) <= set("012")
+    if len(squares) != CELLS or not (by_columns or by_rows):
+        strange = next((square for square in squares if square not in tuple("xob012")), None)
+        found = f"{len(squares)} squares" if strange is None else f"{strange!r} on a square"
+        mixed = " of both alphabets" if strange is None and len(squares) == CELLS else ""
+        raise InputError(
+            f"{_shown(text)} is no position: {found}{mixed}; {CELLS} of x, o, b, or {CELLS} of 0, 1, 2, are right"
+        )
+    if by_rows:
+        board = "".join("-XO"[int(square)] for square in squares)
+        return _from_rows([board[row : row + COLUMNS] for row in range(0, CELLS, COLUMNS)])
+    board = "".join(squares).upper().replace("B", "-")
+    return _from_rows([board[row::ROWS] for row in reversed(range(ROWS))])
+
+
+def _from_rows(rows: list[str]) -> State:
+    """The state of six rows of X, O and -, from the top."""
+    text = "/".join(rows)
     x, o = (_mask(rows, player) for player in "XO")
     taken, surplus = x | o, x.bit_count() - o.bit_count()
     if surplus not in (0, 1):
@@ -73,6 +121,17 @@ def format_state(state: State) -> str:
     return "/".join("".join(names[row::HEIGHT]) for row in reversed(range(ROWS)))
 
 
+def format_uci(state: State) -> str:
+    """42 of x, o, b, column by column from the bottom, as Tromp's positions at UCI: without the class."""
+    rows = format_state(state).lower().replace("-", "b").split("/")
+    return ",".join(row[column] for column in range(COLUMNS) for row in reversed(rows))
+
+
+def format_kaggle(state: State) -> str:
+    """42 of 0, 1, 2, row by row from the top, as Kaggle's ConnectX has its boards."""
+    return ",".join(str("-XO".index(square)) for square in format_state(state).replace("/", ""))
+
+
 def first_player(state: State) -> int:
     """The stones of the player who moved first."""
     return state.me if state.all.bit_count() % 2 == 0 else state.me ^ state.all
@@ -81,3 +140,23 @@ def first_player(state: State) -> int:
 def move_text(state: State, move: int) -> str:
     """The column, counted from 1."""
     return str(move + 1)
+
+
+def read_columns(text: str) -> list[int]:
+    """Moves of the columns played from the empty board; raises InputError as `parse` does."""
+    text = "".join(text.split())
+    if not (text.isascii() and text.isdigit()):
+        raise InputError(f"{text!r} are no moves: columns, such as 4453, are right")
+    _parse_moves(text)
+    return [int(digit) - 1 for digit in text]
+
+
+def write_columns(moves: list[int]) -> str:
+    return "".join(str(move + 1) for move in moves)
+
+
+LINES = GameFile(
+    "one game a line, as the columns played: 4453",
+    lambda game, text: read_lines(game, text, read_columns),
+    lambda game, records: write_lines(game, records, write_columns),
+)

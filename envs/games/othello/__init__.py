@@ -9,6 +9,7 @@ from envs.games.othello import rules
 from envs.games.othello.baselines import BASELINES
 from envs.games.othello.drawing import ansi, draw
 from envs.games.othello.features import FEATURE_SETS, features
+from envs.games.othello.game_files import GGF, LINES
 from envs.games.othello.notation import EXAMPLE, format_state, move_text, parse, read_move
 from envs.games.othello.rules import CELLS, MAX_MOVES, PASS, State
 
@@ -61,4 +62,5 @@ GAME = Game(
     ),
     board=(8, 8),
     symmetries=_symmetries(),
+    files={".txt": LINES, ".ggf": GGF},
 )

@@ -1,12 +1,19 @@
-"""Othello as text: 64 squares row by row and the side to move, as endgame collections write positions; moves as `d3`."""
+"""Othello as text: positions as boards or as the moves that lead to them; moves as `d3`.
+
+---...---OX------XO---...--- X      64 squares row by row and the side to move, as endgame collections (FFO) and Edax write them;
+                                    * (NBoard), B and W, and . for an empty square are read as well, and a comment after ; or %
+f5d6c3d3c4                          the moves from the start, with or without spaces; passes need not be written
+"""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 
 from envs.errors import InputError
 from envs.games.othello.boards import FULL, signed
-from envs.games.othello.rules import MAX_MOVES, PASS, State, legal_moves
+from envs.games.othello.rules import MAX_MOVES, PASS, State, initial, legal_moves, outcome, play
 
 START = "---------------------------OX------XO---------------------------"
 CENTRE = (27, 28, 35, 36)
@@ -14,13 +21,21 @@ PASSES = ("pass", "--", "pa", "ps")
 EXAMPLE = f"{START} X"
 
 
+LETTERS = str.maketrans({".": "-", "*": "X", "B": "X", "W": "O"})
+"""other names of X (black), O and the empty square"""
+
+
 def parse(text: str) -> State:
-    """64 of X (black), O and - (or .), a1 b1 .. h1, a2 .. h8, then X or O to move, after a space or not. Raises InputError, as for
-    an empty square in the centre, where no game leaves one. Whether some order of moves leads there is not asked."""
-    board = "".join(text.split()).upper().replace(".", "-")
+    """64 of X (black), O and -, a1 b1 .. h1, a2 .. h8, then X or O to move, after a space or not; or the moves from the start.
+    Raises InputError, as for an empty square in the centre, where no game leaves one. Whether some order of moves leads to a
+    board is not asked."""
+    word = "".join(text.split()).lower()
+    if re.match(r"[a-h][1-8]", word):
+        return play_transcript(word)[0]
+    board = "".join(re.split("[;%]", text, maxsplit=1)[0].split()).upper().translate(LETTERS)
     if len(board) != 65:
         raise InputError(
-            f"{text!r} is no position: {len(board)} characters instead of 64 squares and X or O to move, as {EXAMPLE}"
+            f"{text!r} is no position: {len(board)} characters instead of 64 squares and X or O to move, as {EXAMPLE}; or moves, as f5d6c3"
         )
     squares, side = board[:64], board[64]
     strange = next((character for character in squares if character not in "XO-"), None)
@@ -78,3 +93,40 @@ def read_move(state: State, text: str) -> int:
     raise InputError(
         f"{text.strip()!r} is not a legal move here; legal: {', '.join(move_text(state, m) for m in legal)}"
     )
+
+
+# --- transcripts ----------------------------------------------------------------------------------------------------
+
+
+def play_transcript(text: str) -> tuple[State, list[int]]:
+    """The position after the moves from the start, and all moves with the passes between them. `text` is squares one after the
+    other, in either case, spaces or not; passes may be written or left out. Raises InputError with the number of the bad move."""
+    word = "".join(text.split()).lower()
+    places = re.findall(r"[a-h][1-8]|pass|pa|ps|--", word)
+    if "".join(places) != word:
+        at = next((i for i in range(len(places)) if not word.startswith("".join(places[: i + 1]))), len(places))
+        rest = word[len("".join(places[:at])) :][:6]
+        raise InputError(f"move {at + 1} of {_short(word)} is no square: {rest!r}; moves are f5, d6 ... or pass")
+    state, moves = initial(), []
+    for number, place in enumerate(places, start=1):
+        where = f"move {number} of {_short(word)}"
+        if outcome(state)[0]:
+            raise InputError(f"{where} comes after the end of the game")
+        if moves_of(state) == [PASS] and place not in PASSES:
+            moves.append(PASS)
+            state = play(state, PASS)
+        try:
+            moves.append(read_move(state, place))
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        state = play(state, moves[-1])
+    return State(*(int(field) for field in state)), moves
+
+
+def write_transcript(moves: list[int]) -> str:
+    """`f5d6c3`: the squares one after the other; passes are left out, as they can be seen from the position."""
+    return "".join(square_name(move) for move in moves if move != PASS)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

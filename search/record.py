@@ -1,0 +1,219 @@
+"""Games of any players, kept in a file.
+
+    python -m search.record backgammon network pubeval --games 10 --to games.mat          gnubg and XG read it
+    python -m search.record othello mobility positional --games 10 --to games.ggf         NBoard and Edax read it
+    python -m search.record tic_tac_toe_three random random random --to games.jsonl
+
+Players take turns at moving first. With the same seed these are the games that `search.arena` plays: those of a pair have the same
+dice, or the same random opening. The file's ending says how they are written (`envs/record.py`); `search.analyze GAME --match FILE` reviews them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from envs import games
+from envs.bits import OPENING, random_word
+from envs.chance import pick_chance
+from envs.cli import INTERRUPTED, Parser, guarded
+from envs.errors import InputError
+from envs.game import Game
+from envs.record import Event, GameRecord, check_new, initial_state, payoffs_of, plain_state, write_games
+from search.match import default_opening_plies
+from search.players import Player, find_player
+from search.progress import counting
+from search.spec import parse_player
+
+TOGETHER = 16
+"""games side by side: players answer in batches, and what is over is kept if somebody breaks it off"""
+
+
+class Progress(NamedTuple):
+    """A game being played."""
+
+    number: int
+    state: Any
+    ply: int
+    events: tuple[Event, ...]
+
+
+def play_games(
+    game: Game,
+    players: Sequence[Player],
+    games_wanted: int,
+    seed: int = 0,
+    opening_plies: int | None = None,
+    *,
+    finished: list[GameRecord] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[GameRecord]:
+    """Records of games in the order of their numbers; player i has seat (i + number) mod P. `opening_plies` None: 2 without chance,
+    else 0. `finished` is filled as games end, should this be broken off. Raises InputError for a wrong number of players or games."""
+    _check(game, players, games_wanted, seed)
+    opening = default_opening_plies(game) if opening_plies is None else opening_plies
+    waiting = iter(range(games_wanted))
+    running: list[Progress] = []
+    done: list[GameRecord] = [] if finished is None else finished
+    numbers: list[int] = []
+    while len(done) < games_wanted:
+        free = itertools.islice(waiting, TOGETHER - len(running))
+        running += [open_game(game, number, seed, opening) for number in free]
+        running = [roll(game, now, seed) for now in running]
+        over = [now for now in running if is_over(game, now)]
+        for now in over:
+            done.append(_record(game, players, now))
+            numbers.append(now.number)
+        running = _decide(game, players, [now for now in running if not is_over(game, now)], seed)
+        if progress is not None:
+            progress(len(done))
+    return [done[i] for i in np.argsort(numbers)]
+
+
+def _check(game: Game, players: Sequence[Player], games_wanted: int, seed: int) -> None:
+    if len(players) != game.rules.num_players:
+        raise InputError(f"{game.name} is played by {game.rules.num_players}, not by {len(players)}")
+    if games_wanted < 1:
+        raise InputError(f"at least 1 game, not {games_wanted}")
+    if not 0 <= seed < 1 << 63:
+        raise InputError(f"the seed must be at least 0 and below 2^63, not {seed}")
+
+
+def open_game(game: Game, number: int, seed: int, opening_plies: int) -> Progress:
+    """A game after its random opening, the same for all games of a group in which everyone moves first once."""
+    now = Progress(number, initial_state(game), 0, ())
+    group = number // game.rules.num_players
+    for ply in range(opening_plies):
+        rolled = roll(game, now, seed)
+        moves = game.moves(rolled.state)
+        opened = played(game, rolled, moves[random_word(seed, group, ply, OPENING) % len(moves)])
+        if game.rules.outcome(opened.state)[0]:
+            break
+        now = opened
+    return now
+
+
+def roll(game: Game, now: Progress, seed: int) -> Progress:
+    """The game after the chance events that are due, by the dice of (seed, group, ply)."""
+    group = now.number // game.rules.num_players
+    while game.rules.num_chance(now.state) > 0 and not game.rules.outcome(now.state)[0]:
+        i = int(pick_chance(game.rules, now.state, seed, group, now.ply))
+        state = plain_state(game, game.rules.chance(now.state, i)[0])
+        now = now._replace(state=state, events=(*now.events, Event(True, i)))
+    return now
+
+
+def played(game: Game, now: Progress, move: int) -> Progress:
+    state = plain_state(game, game.rules.play(now.state, move))
+    return now._replace(state=state, ply=now.ply + 1, events=(*now.events, Event(False, move)))
+
+
+def is_over(game: Game, now: Progress) -> bool:
+    limit = game.rules.max_plies
+    return bool(game.rules.outcome(now.state)[0]) or (limit > 0 and now.ply >= limit)
+
+
+def _decide(game: Game, players: Sequence[Player], running: list[Progress], seed: int) -> list[Progress]:
+    """Every game one move on; each player decides for all of its games at once."""
+    seats = [(int(game.rules.seat(now.state)) - now.number) % len(players) for now in running]
+    results: list[Progress] = []
+    for i, player in enumerate(players):
+        mine = [now for now, seat in zip(running, seats, strict=True) if seat == i]
+        if not mine:
+            continue
+        rows = np.array([game.row(now.state) for now in mine])
+        keys = np.array([(now.number, now.ply) for now in mine])
+        chosen = player.choose(rows, keys, seed)
+        results += [
+            played(game, now, move_to(game, now.state, result)) for now, result in zip(mine, chosen, strict=True)
+        ]
+    return sorted(results)
+
+
+def move_to(game: Game, state: Any, result: np.ndarray) -> int:
+    """The code of the legal move with this result [W]."""
+    moves, rows = game.buffers()
+    n = game.rules.expand(state, moves, rows)
+    return int(moves[np.flatnonzero((rows[:n] == result).all(axis=1))[0]])
+
+
+def _record(game: Game, players: Sequence[Player], now: Progress) -> GameRecord:
+    start = initial_state(game)
+    first = int(game.rules.seat(start))
+    names = tuple(players[(first + turn - now.number) % len(players)].name for turn in range(len(players)))
+    draw = (0.0,) * len(players)  # a game that was too long
+    return GameRecord(start, names, now.events, payoffs_of(game, start, now.state) or draw)
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+def parser() -> Parser:
+    p = Parser(prog="python -m search.record", description="Play games and keep them in a file.")
+    p.add_argument("game", help=f"one of {', '.join(games.names())}")
+    p.add_argument("players", nargs="+", metavar="player", help="one for each seat, named as in search.arena")
+    p.add_argument(
+        "--to", required=True, metavar="FILE", help="a new file; .jsonl, or a format of the game: .mat, .ggf, .txt"
+    )
+    p.add_argument("--games", type=int, default=10, help="default %(default)s")
+    p.add_argument("--plies", type=int, default=1, choices=(1, 2), help="plies that evaluators look ahead")
+    p.add_argument("--opening-plies", type=int, help="random moves at the start (default 0; 2 for games without dice)")
+    p.add_argument("--seed", type=int, default=0, help="of dice and openings (default %(default)s)")
+    p.add_argument("--threads", type=int, help="default: one a core; changes no game")
+    return p
+
+
+@guarded
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parser().parse_intermixed_args(argv)
+    for name, least in (("threads", 1), ("opening_plies", 0)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise InputError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
+    game = games.load(options.game)
+    check_new(game, options.to)
+    players = [_find(game, text, options) for text in options.players]
+    done: list[GameRecord] = []
+    try:
+        with counting(options.games, "games") as advance:
+            done = play_games(
+                game, players, options.games, options.seed, options.opening_plies, finished=done, progress=advance
+            )
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(done)} of {options.games} games", file=sys.stderr)
+        if done:
+            write_games(game, options.to, done)
+        return INTERRUPTED
+    write_games(game, options.to, done)
+    print(summary(done, [player.name for player in players], options.to))
+    return 0
+
+
+def _find(game: Game, text: str, options: Any) -> Player:
+    """The player; --plies is meant for evaluators that look ahead by plies."""
+    spec = parse_player(text)
+    looks_ahead = spec.name in game.baselines or spec.name not in ("random", "perfect")
+    return find_player(game, text, options.plies if looks_ahead and not spec.searches else 1, threads=options.threads)
+
+
+def summary(records: Sequence[GameRecord], names: Sequence[str], path: str) -> str:
+    """`10 games to games.mat: network +0.300 points a game, pubeval -0.300`."""
+    means = []
+    for name in dict.fromkeys(names):
+        points = [
+            x
+            for record in records
+            for player, x in zip(record.players, record.payoffs or (), strict=False)
+            if player == name
+        ]
+        means.append(f"{name} {sum(points) / len(points):+.3f}")
+    means[0] += " points a game"
+    return f"{len(records)} {'game' if len(records) == 1 else 'games'} to {path}: {', '.join(means)}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
