@@ -81,6 +81,11 @@ class BoardGameEnv(gym.Env):
         """The game's `State`; between the actions of one move, still the state before that move. None before `reset`."""
         return self._state
 
+    @property
+    def word(self) -> int:
+        """The move being spelled, as `Rules.spell` writes it; 0 between moves."""
+        return self._word
+
     def position(self) -> str:
         """The position in the game's usual notation, as `reset(options={"position": ...})` reads it."""
         return self._game.format(self._state)
@@ -88,6 +93,20 @@ class BoardGameEnv(gym.Env):
     def action_masks(self) -> np.ndarray:
         """Legal actions, bool [A]: the name and type that sb3-contrib's MaskablePPO looks for."""
         return self._mask().astype(bool)
+
+    def observation(self) -> np.ndarray:
+        """What the side to move sees, float32 [observation_size]; a new array."""
+        out = np.empty(self._game.rules.observation_size, np.float32)
+        self._game.rules.observe(self._state, self._word, out)
+        return out
+
+    def payoff(self, seat: int) -> float:
+        """What the game is worth to a seat: 0 until it has ended."""
+        if not self._game.rules.outcome(self._state)[0]:
+            return 0.0
+        payoffs = np.empty(self._game.rules.num_players)
+        self._game.rules.payoffs(self._state, payoffs)
+        return float(payoffs[(seat - self.mover) % len(payoffs)])
 
     # --- the Gymnasium API -----------------------------------------------------------------------------
 
@@ -100,7 +119,7 @@ class BoardGameEnv(gym.Env):
         """
         super().reset(seed=seed)
         self._begin(options or {}, ("position", "dice"))
-        return self._observation(), self._info()
+        return self.observation(), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Act for the seat to move. Raises InputError for an illegal action if `illegal="raise"`, ResetNeeded after the end."""
@@ -109,7 +128,7 @@ class BoardGameEnv(gym.Env):
             return self._end_illegally(action, forfeit(self._game.rules.num_players, actor == 0))
         self._act(operator.index(action))
         over = self._is_over()
-        return self._observation(), self._reward(0), over, self._truncated(over), self._info()
+        return self.observation(), self.payoff(0), over, self._truncated(over), self._info()
 
     def render(self) -> Any:
         """The board as text (`ansi`) or as uint8 [H, W, 3] (`rgb_array`); None without a render mode."""
@@ -178,14 +197,6 @@ class BoardGameEnv(gym.Env):
         self._over = bool(self._game.rules.outcome(self._state)[0])
         return self._over
 
-    def _reward(self, seat: int) -> float:
-        """What the game is worth to a seat: 0 until it has ended."""
-        if not self._game.rules.outcome(self._state)[0]:
-            return 0.0
-        payoffs = np.empty(self._game.rules.num_players)
-        self._game.rules.payoffs(self._state, payoffs)
-        return float(payoffs[(seat - self.mover) % len(payoffs)])
-
     def _truncated(self, over: bool) -> bool:
         truncated = not over and 0 < self._game.rules.max_plies <= self._plies
         self._over = over or truncated
@@ -193,14 +204,9 @@ class BoardGameEnv(gym.Env):
 
     def _end_illegally(self, action: Any, reward: float) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self._over = True
-        return self._observation(), reward, True, False, {**self._info(), "illegal_action": int(action)}
+        return self.observation(), reward, True, False, {**self._info(), "illegal_action": int(action)}
 
     # --- views: fresh arrays, because users keep what they are given ---------------------------------------------
-
-    def _observation(self) -> np.ndarray:
-        out = np.empty(self._game.rules.observation_size, np.float32)
-        self._game.rules.observe(self._state, self._word, out)
-        return out
 
     def _mask(self) -> np.ndarray:
         out = np.zeros(self._game.rules.num_actions, np.int8)
@@ -233,6 +239,42 @@ class BoardGameEnv(gym.Env):
         self.__dict__.update(fields)
         if isinstance(self._game, str):
             self._game = games.load(self._game)
+
+
+# --- moves as actions -----------------------------------------------------------------------------------------------
+
+
+def actions_of(game: Game, state: Any, move: int, word: int = 0) -> list[int]:
+    """The actions that spell `move`, or another move with the same result, after those that made `word`; what an agent imitates.
+
+    Raises InputError where no legal actions lead there.
+    """
+    wanted = game.row(game.rules.play(state, move)).tolist()
+    found = _spelled(game, state, wanted, word, set())
+    if found is None:
+        raise InputError(f"no legal actions lead from {game.format(state)!r} and word {word} to the move {move}")
+    return found
+
+
+def _spelled(game: Game, state: Any, wanted: list[int], word: int, seen: set[bytes]) -> list[int] | None:
+    """Depth first; `seen` are the boards in the middle of a move that lead nowhere, or were entered in another order."""
+    mask = np.zeros(game.rules.num_actions, np.int8)
+    game.rules.action_mask(state, word, mask)
+    for action in np.flatnonzero(mask).tolist():
+        longer, complete = game.rules.spell(state, word, action)
+        if complete:
+            if game.row(game.rules.play(state, longer)).tolist() == wanted:
+                return [action]
+            continue
+        board = np.empty(game.rules.observation_size, np.float32)
+        game.rules.observe(state, longer, board)
+        if board.tobytes() in seen:
+            continue
+        seen.add(board.tobytes())
+        rest = _spelled(game, state, wanted, int(longer), seen)
+        if rest is not None:
+            return [action, *rest]
+    return None
 
 
 # --- shared with the other fronts -----------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ After `reset` and after every `step` it is the agent's turn or the game is over.
 
     opponent(game, state, np_random) -> move code
 
-and is named in one of four ways: the callable itself; `"module:attribute"` for one that another package defines; the name
-of one of the game's baselines, which then chooses greedily among the results of its moves; or `"random"`, any legal move.
+and is named in one of five ways: the callable itself; `"module:attribute"` for one that another package defines;
+`"module:attribute:text"` for one that `attribute(game, text)` makes, such as `"search.policy:Policy:network@plies=2"`; the name of one of
+the game's baselines, which then chooses greedily among the results of its moves; or `"random"`, any legal move.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class VersusEnv(BoardGameEnv):
 
     Args:
         seat: the agent's seat, 0 (moves first) to num_players - 1; None: drawn from `np_random` at every reset.
-        opponent: a callable, `"module:attribute"`, the name of a baseline of the game, or `"random"`. It should keep no memory:
-            copies of the environment share it. With more than two players, also a list of them: the first is the player after the agent.
+        opponent: a callable, `"module:attribute"`, `"module:attribute:text"`, the name of a baseline of the game, or `"random"`. It
+            should keep no memory: copies of the environment share it. With more than two players, also a list of them: the first is the player after the agent.
         game, render_mode, illegal: as in `BoardGameEnv`, but an illegal action costs the agent one point: reward -1.
 
     The reward is 0 until the game ends and then the agent's payoff. `info` has `seat` (the agent's) besides.
@@ -68,7 +69,7 @@ class VersusEnv(BoardGameEnv):
         self._let_opponents_play()
         if self._over:
             raise InputError(f"the game ends from here before seat {self._agent_seat} has a turn")
-        return self._observation(), self._info()
+        return self.observation(), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Act for the agent; the opponents answer. Raises as `BoardGameEnv.step` does."""
@@ -78,7 +79,7 @@ class VersusEnv(BoardGameEnv):
         truncated = self._let_opponents_play()
         over = self._is_over()
         self._over = over or truncated
-        return self._observation(), self._reward(self._agent_seat), over, truncated, self._info()
+        return self.observation(), self.payoff(self._agent_seat), over, truncated, self._info()
 
     @property
     def _seats(self) -> tuple[int | None, ...]:
@@ -173,7 +174,7 @@ def find_opponent(game: Game, opponent: str | Opponent) -> Opponent:
     known = f"random, {', '.join(game.baselines)}" if game.baselines else "random"
     if not isinstance(opponent, str) or ":" not in opponent:
         raise InputError(f"unknown opponent {opponent!r}; give a callable, 'module:attribute', or one of: {known}")
-    return _import_opponent(opponent)
+    return _import_opponent(game, opponent)
 
 
 def checked(game: Game, baseline: Baseline) -> Baseline:
@@ -187,12 +188,15 @@ def checked(game: Game, baseline: Baseline) -> Baseline:
     return baseline
 
 
-def _import_opponent(name: str) -> Opponent:
-    module, _, attribute = name.partition(":")
+def _import_opponent(game: Game, name: str) -> Opponent:
+    """`module:attribute`, or what `attribute(game, text)` makes of `module:attribute:text`."""
+    module, attribute, *text = name.split(":", 2)
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"opponent {name!r} cannot be imported: {error}") from None
+    if text and callable(found):
+        found = found(game, *text)
     if not callable(found):
         raise InputError(f"opponent {name!r} is a {type(found).__name__}; it must be callable(game, state, np_random)")
     return found

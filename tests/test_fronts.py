@@ -464,7 +464,7 @@ def test_vector_rows_play_by_the_same_rules(name):
         for i, state in enumerate(before):
             single = BoardGameEnv(game)
             single._state, single._word, single._over = state, words[i], False
-            assert same(observations[i], single._observation())
+            assert same(observations[i], single.observation())
             assert same(info["action_mask"][i], single._mask())
             assert info["mover"][i] == single.mover
         assert observations in env.observation_space
@@ -481,7 +481,7 @@ def test_vector_rows_play_by_the_same_rules(name):
                 ends += 1
                 single = BoardGameEnv(game)
                 single._state = child
-                assert same(info["final_obs"][i], single._observation())
+                assert same(info["final_obs"][i], single.observation())
                 assert not info["final_info"]["action_mask"][i].any()
                 assert info["final_info"]["mover"][i] == single.mover
             if terminated[i] or truncated[i]:
