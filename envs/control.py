@@ -37,6 +37,48 @@ class Stopped(Exception):
     """A search was stopped before it had an answer."""
 
 
+class Switch:
+    """Stops, from any thread, what another one searches: those searches that run and those that it begins later.
+
+    with switch:                    in the thread that searches
+        agent.choose(state)
+    switch.stop()                   in any other
+    """
+
+    def __init__(self) -> None:
+        self.is_off = False
+        self._controls: list[np.ndarray] = []
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        with self._lock:
+            self.is_off = True
+            for control in self._controls:
+                control[STOP] = 1
+
+    def __enter__(self) -> Switch:
+        _thread.switch = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _thread.switch = None
+
+    @contextlib.contextmanager
+    def guarding(self, control: np.ndarray) -> Iterator[None]:
+        with self._lock:
+            self._controls.append(control)
+            if self.is_off:
+                control[STOP] = 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._controls.pop()  # the innermost search ends first
+
+
+_thread = threading.local()
+
+
 def make_control(nodes: int | None = None) -> np.ndarray:
     """A fresh `control`, int64 [4], that allows so many nodes (None: any number). Raises InputError for a negative limit."""
     if nodes is not None and nodes < 0:
@@ -57,14 +99,15 @@ def stopped(control):
 
 
 def supervised(control: np.ndarray, seconds: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
-    """function(*arguments), told through `control` to stop after so many seconds (None: never) or at Ctrl-C.
+    """function(*arguments), told through `control` to stop after so many seconds (None: never), at Ctrl-C, or by the thread's `Switch`.
 
     Returns what the function returned, also when it was stopped; after Ctrl-C KeyboardInterrupt is raised once the function has returned. Raises
     InputError for a negative time. Costs some 10 microseconds; with a time limit, another 10.
     """
     if seconds is not None and not seconds >= 0:
         raise InputError(f"a limit of {seconds} seconds is negative")
-    with _watcher().watching(control, seconds):
+    switch: Switch | None = getattr(_thread, "switch", None)
+    with _watcher().watching(control, seconds), switch.guarding(control) if switch else contextlib.nullcontext():
         return function(*arguments)
 
 

@@ -1,0 +1,20 @@
+// The page's entry: asks the server what it offers, and begins.
+
+import { ask } from "./api.js";
+import { connect } from "./controls.js";
+import { find } from "./dom.js";
+import { Page } from "./page.js";
+
+try {
+  const { program, version, games } = await ask({ do: "info" });
+  find("program").textContent = program;
+  find("program").title = `version ${version}`;
+  const page = new Page(games);
+  connect(page);
+  page.open();
+} catch (error) {
+  find("status").textContent = "The board cannot be shown.";
+  find("error").textContent = error.message;
+  find("error").hidden = false;
+  throw error;
+}

@@ -1,0 +1,59 @@
+// What the page says about a game: whose turn it is, how it ended, and its record.
+
+import { signed } from "./dom.js";
+import { depthText } from "./ranking.js";
+import { YOU } from "./settings.js";
+
+const SIZES = { 2: "a gammon", 3: "a backgammon" };
+
+/** Whose turn it is, or how the game ended. */
+export function statusText({ current, chosen, game, thinking }, looks) {
+  const { shown } = current;
+  const name = looks.seats[shown.seat];
+  const player = chosen.seats[shown.seat];
+  const dice = shown.dice ? `, dice ${game.kind === "backgammon" ? [...shown.dice].join("-") : shown.dice}` : "";
+  if (shown.over) return resultText(shown, looks, game);
+  if (thinking) return `${name} (${player}) is thinking${dice} …`;
+  if (shown.needs_dice) return `${name} to roll.`;
+  if (player !== YOU) return `${name} (${player}) to move${dice}.`;
+  const alone = chosen.seats.filter((who) => who === YOU).length === 1;
+  return alone ? `Your move, ${name}${dice}.` : `${name} to move${dice}.`;
+}
+
+/** How a finished game ended. */
+function resultText(shown, looks, game) {
+  const { payoffs } = shown;
+  const each = payoffs.map((points, seat) => `${looks.seats[seat]} ${signed(points, 0)}`);
+  if (game.seats > 2) return `Game over: ${each.join(", ")}.`;
+  if (payoffs[0] === 0) return "A draw.";
+  const points = Math.abs(payoffs[0]);
+  const size = game.kind === "backgammon" ? SIZES[points] : points > 1 ? `${points} points` : null;
+  return `${looks.seats[payoffs[0] > 0 ? 0 : 1]} wins${size ? ` ${size}` : ""}.`;
+}
+
+/** Moves with their numbers: [{number or null, dice or null, text, index of the position after it}]. */
+export function recordOf(entries, seats) {
+  return entries.slice(1).map((entry, i) => ({
+    number: i % seats === 0 ? i / seats + 1 : null,
+    dice: entries[i].shown.dice,
+    text: entry.move,
+    index: i + 1,
+  }));
+}
+
+/** The record as lines of text, a round a line. */
+export function recordText(record) {
+  const words = record.map(({ number, dice, text }) => (number ? `\n${number}. ` : "  ") + (dice ? `${dice}: ` : "") + text);
+  return words.join("").trim();
+}
+
+/** "depth 11 · 1,234,567 positions · 0.51 s", as far as the analysis says so. */
+export function effortText({ ranked, nodes, seconds }, byPlies) {
+  const depth = ranked[0]?.depth;
+  const parts = [
+    depth ? depthText(depth, byPlies) : null,
+    nodes ? `${nodes.toLocaleString("en")} positions` : null,
+    seconds < 0.01 ? "under 0.01 s" : `${seconds.toFixed(2)} s`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
