@@ -13,7 +13,7 @@ PARALLEL := -n auto --dist loadfile
 PIP := PIP_CONSTRAINT="$(CURDIR)/constraints.txt" PIP_DISABLE_PIP_VERSION_CHECK=1 $(RUN) -m pip install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: setup train test test-all lint types bench play board wheel clean help
+.PHONY: setup train test test-all lint types bench play serve board report wheel clean help
 
 setup: $(VENV)/.dev ## make .venv with everything, the tools of development included
 
@@ -39,8 +39,15 @@ bench: $(VENV)/.core ## speed and strength on this machine
 play: $(VENV)/.core ## play backgammon against the shipped evaluator
 	$(RUN) -m search.play $(or $(ARGS),backgammon)
 
-board: $(VENV)/.core ## TensorBoard on the runs in outputs/
-	$(BIN)/tensorboard --logdir outputs
+serve: $(VENV)/.core ## the web board on this machine; ARGS="connect_four othello"
+	$(RUN) -m search.serve $(ARGS)
+
+board: $(VENV)/.core ## TensorBoard on the runs in outputs/; ARGS="--port 6007"
+	@echo "strength with its interval: http://localhost:6006/#custom_scalars"
+	$(BIN)/tensorboard --logdir outputs $(ARGS)
+
+report: $(VENV)/.core ## a run as one HTML page; ARGS=outputs/backgammon/RUN
+	$(RUN) -m learn.report $(ARGS)
 
 wheel: $(VENV)/.dev ## dist/*.whl
 	$(RUN) -m build --wheel

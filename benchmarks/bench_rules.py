@@ -42,7 +42,7 @@ def describe_rows(rules, spec, rows, index, value):
 
 def bench_expand(settings: Settings) -> Iterator[Row]:
     """Distinct results of all rolls (of the position, where there are no dice)."""
-    for game in map(games.load, games.names()):
+    for game in games.load_all():
         rows, buffers = random_rows(game.name, settings.positions), game.buffers()
         decisions, results = expand_rolls(game.rules, rows, *buffers)
 
@@ -59,7 +59,7 @@ def bench_expand(settings: Settings) -> Iterator[Row]:
 
 def bench_features(settings: Settings) -> Iterator[Row]:
     """Sparse features of one position."""
-    for game in map(games.load, games.names()):
+    for game in games.load_all():
         for feature_set in game.feature_sets.values():
             yield _features(game, feature_set, settings)
 

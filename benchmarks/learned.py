@@ -59,7 +59,8 @@ class Row(NamedTuple):
 THREE = (1, 2, 3)
 FILE = "RUN/evaluator.safetensors"
 OTHER = "RUNS/{}_SEED/evaluator.safetensors"
-PERFECT = f"search.arena connect_four {FILE}@{{}} perfect --first-only --games 300 --json"
+BEST = "RUN/best.safetensors"
+PERFECT = f"search.arena connect_four {BEST}@{{}} perfect --first-only --games 300 --json"
 OPENINGS = "--opening-plies 6 --json"
 DEEP = f"search.arena {{0}} {FILE}@depth=4 {OTHER.format('{0}_td')}@depth=4 --games 2000 {OPENINGS}"
 PUBEVAL = f"search.arena backgammon {FILE} pubeval --games 20000 --seed 7 --json"

@@ -15,19 +15,21 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from envs import games
 from envs.errors import InputError
 from learn.backend import BACKENDS
+from learn.game_settings import default_opponents
 from learn.learner import at_least, in_range, one_of
 
 
 @dataclass
 class GameConfig:
     name: str = "???"
-    """a file in envs/games/"""
-    features: str = "???"
-    """one of the game's feature sets"""
-    opponents: list[str] = field(default_factory=list)
-    """players that measure strength: random, a baseline, a shipped evaluator, a file"""
+    """a file in envs/games/, or a game of another package"""
+    features: str | None = None
+    """one of the game's feature sets; null: its default"""
+    opponents: list[str] | None = None
+    """players that measure strength: random, a baseline, a shipped evaluator, a file; null: random and the game's first baseline"""
 
 
 @dataclass
@@ -72,6 +74,8 @@ class MeasureConfig:
     """the same for the measurement that ends the run"""
     noise: float = 0.0
     """chance of a random move, for both players: for games that are decided by the opening otherwise"""
+    first_only: bool = False
+    """the evaluator begins every game: for games whose first mover should win, against opponents who make him prove it"""
     past: int = 2
     """how many past selves to keep as opponents: evaluators of this run at a half, a quarter ... of the games so far"""
 
@@ -109,6 +113,7 @@ def checked(raw: DictConfig) -> RunConfig:
     name = str(options.pop("name", ""))
     run.learner = (name, _merge(learner_module(name).Options, options, "learner."))
     _check_ranges(run)
+    _complete(run.game)
     return run
 
 
@@ -130,6 +135,14 @@ def _merge(schema: type, values: dict[str, Any], prefix: str) -> Any:
         raise InputError(f"{key}: {str(error.msg or error).splitlines()[0]}") from None
 
 
+def _complete(chosen: GameConfig) -> None:
+    """What the settings leave to the game, so that a checkpoint tells all."""
+    if chosen.features is None or chosen.opponents is None:
+        game = games.load(chosen.name)
+        chosen.features = chosen.features or game.default_features
+        chosen.opponents = default_opponents(game) if chosen.opponents is None else chosen.opponents
+
+
 def _check_ranges(run: RunConfig) -> None:
     at_least("games", run.games, 1)
     at_least("log_every", run.log_every, 1)
@@ -137,9 +150,9 @@ def _check_ranges(run: RunConfig) -> None:
     at_least("measure.every", run.measure.every, 0)
     at_least("measure.past", run.measure.past, 0)
     in_range("seed", run.seed, 0, 2**63 - 1)
-    for name, games in (("measure.games", run.measure.games), ("measure.final_games", run.measure.final_games)):
-        if games < 2 or games % 2:
-            raise InputError(f"{name}={games} must be even and at least 2: games come in pairs with seats swapped")
+    for name, wanted in (("measure.games", run.measure.games), ("measure.final_games", run.measure.final_games)):
+        if wanted < 2 or wanted % 2:
+            raise InputError(f"{name}={wanted} must be even and at least 2: games come in pairs with seats swapped")
     if run.minutes is not None and run.minutes <= 0:
         raise InputError(f"minutes={run.minutes} must be positive")
     one_of("backend", run.backend, BACKENDS)

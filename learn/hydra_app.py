@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from envs.errors import InputError
+from learn.game_settings import offer_games
 
 
 def one_line_errors(function: Callable[..., None]) -> Callable[..., None]:
@@ -37,6 +38,7 @@ def check_command_line(config_name: str, check: Callable[[DictConfig, Path], Non
     """Compose the configuration once before Hydra does, to say in one line what Hydra says in many, and see that the run's folder
     can be written; then `check` it, before Hydra writes anything there. Of a sweep, every value is looked at once. Hydra's other flags are left to Hydra.
     """
+    offer_games()
     words, flags = ([w for w in sys.argv[1:] if w.startswith("-") == flag] for flag in (False, True))
     if not set(flags) <= {"-m", "--multirun"} or any("glob(" in word for word in words):
         return

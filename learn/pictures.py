@@ -25,7 +25,7 @@ def opinion_picture(game: Game, state: Any, opinion: Opinion) -> Image.Image:
     picture.paste(board, (0, 0))
     pen = ImageDraw.Draw(picture)
     top = board.height + 30
-    chances = opinion.chances or _two_sided(opinion.value, max(game.rules.outcomes))
+    chances = opinion.chances or two_sided(opinion.value, max(game.rules.outcomes))
     outcomes = game.rules.outcomes if opinion.chances else (-1, 1)
     pen.text(
         (12, board.height + 6),
@@ -36,17 +36,17 @@ def opinion_picture(game: Game, state: Any, opinion: Opinion) -> Image.Image:
     left = 12.0
     for outcome, chance in reversed(list(zip(outcomes, chances, strict=True))):
         width = chance * (board.width - 24)
-        pen.rectangle([left, top, left + width, top + 16], fill=_shade(outcome, max(outcomes)))
+        pen.rectangle([left, top, left + width, top + 16], fill=outcome_color(outcome, max(outcomes)))
         left += width
     return picture
 
 
-def _two_sided(value: float, largest: float) -> tuple[float, float]:
+def two_sided(value: float, largest: float) -> tuple[float, float]:
     win = min(max(0.5 + value / (2 * largest), 0.0), 1.0)
     return 1.0 - win, win
 
 
-def _shade(outcome: int, largest: int) -> str:
+def outcome_color(outcome: int, largest: int) -> str:
     """Greens for wins, reds for losses, grey for a draw; the darker, the more it counts."""
     if outcome == 0:
         return "#8a8a8a"

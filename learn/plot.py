@@ -82,12 +82,12 @@ def read_curve(path: Path, opponent: str, from_games: int) -> Curve:
         known = ", ".join(sorted({str(r["opponent"]) for r in records}))
         raise InputError(f"{path} has no measurement against {opponent!r} after {from_games} games; it has: {known}")
     folder = path.parent if path.suffix == ".jsonl" else path
-    learner = _yaml(folder / ".hydra" / "config.yaml").get("learner", {})
-    choices = _yaml(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
+    learner = read_yaml(folder / ".hydra" / "config.yaml").get("learner", {})
+    choices = read_yaml(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
     return Curve(str(learner.get("name", folder.name)), str(choices.get("experiment") or ""), wanted)
 
 
-def _yaml(file: Path) -> dict[str, Any]:
+def read_yaml(file: Path) -> dict[str, Any]:
     """What Hydra noted beside the run; nothing where it did not."""
     try:
         return yaml.safe_load(file.read_text()) or {}

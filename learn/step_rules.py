@@ -61,4 +61,5 @@ def make_rule(name: str, weights: int, dtype: Any = np.float32) -> StepRule:
     """The rule called `name` with a fresh memory for so many weights, the bias included. Raises InputError."""
     one_of("learner.step_rule", name, tuple(RULES))
     rule: Rule = importlib.import_module(RULES[name]).RULE
-    return StepRule(rule.apply, np.zeros((rule.rows, weights), dtype))
+    memory = np.zeros((weights, rule.rows), dtype).T  # the numbers of one weight side by side: they are needed together
+    return StepRule(rule.apply, memory)

@@ -40,13 +40,20 @@ class Best(NamedTuple):
 
 
 def measure(
-    game: Game, evaluator: Evaluator, opponents: list[Player], games: int, threads: int, noise: float = 0.0
+    game: Game,
+    evaluator: Evaluator,
+    opponents: list[Player],
+    games: int,
+    threads: int,
+    noise: float = 0.0,
+    first_only: bool = False,
 ) -> list[Strength]:
-    """1-ply matches of `evaluator` against each opponent; games in pairs with the same dice. `noise`: chance of a random move, for both."""
+    """1-ply matches of `evaluator` against each opponent; games in pairs with the same dice. `noise`: chance of a random move, for both;
+    `first_only`: no pairs, the evaluator always begins."""
     player = EvaluatorPlayer(game, evaluator.leaf, "evaluator", threads=threads)
     results = []
     for opponent in opponents:
-        result = match(game, player, opponent, games, MEASURE_SEED, threads=threads, noise=noise)
+        result = match(game, player, opponent, games, MEASURE_SEED, threads=threads, noise=noise, first_only=first_only)
         results.append(Strength(opponent.name, result.mean, result.standard_error, result.games))
     return results
 

@@ -71,7 +71,7 @@ class Run:
         # An update is a sixth of the time: a second thread makes it 1.5 times as fast on a free core, 14 times as slow on a busy one.
         torch.set_num_threads(1)
         self.game: Game = games.load(config.game.name)
-        self.opponents = named_opponents(self.game, config.game.opponents)
+        self.opponents = named_opponents(self.game, config.game.opponents or [])
         self.learner: Learner = self._learner()
         self.seconds = 0.0  # of training, measurements not counted, earlier sittings included
         self.measured_at = -1
@@ -174,8 +174,8 @@ class Run:
 
     def _strengths(self, evaluator: Evaluator, opponents: list[Player], games_each: int) -> list[Strength]:
         """Measure, note it everywhere, and keep the evaluator if it is the best so far."""
-        games_now, noise = self.learner.games, self.config.measure.noise
-        results = measure(self.game, evaluator, opponents, games_each, self.workers, noise)
+        games_now, how = self.learner.games, self.config.measure
+        results = measure(self.game, evaluator, opponents, games_each, self.workers, how.noise, how.first_only)
         self.log.add(games_now, self.seconds, results)
         self.board.strength(results, games_now, self.seconds)
         if self.opponents and (self.best is None or results[0].ppg > self.best.strength.ppg):

@@ -11,6 +11,7 @@ Letters: P placements, C cells of the board, I pairs of a cell and a placement t
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ class TupleWork(NamedTuple):
 
 def make_tuple_work(weights: Any, game: Game) -> TupleWork:
     """Scratch memory for evaluating with these weights."""
-    spec = tuple(int(x) for x in weights.spec)
+    spec = tuple(weights.spec.tolist())
     cells, placements = game.rules.num_cells, num_placements(spec)
     begin, pairs = _incidence(spec, cells)
     return TupleWork(
@@ -73,6 +74,7 @@ def make_tuple_work(weights: Any, game: Game) -> TupleWork:
     )
 
 
+@functools.lru_cache(maxsize=8)
 def _incidence(spec: tuple[int, ...], cells: int) -> tuple[np.ndarray, np.ndarray]:
     """(begin, pairs) of TupleWork."""
     found: list[list[tuple[int, int]]] = [[] for _ in range(cells)]

@@ -1,17 +1,27 @@
-"""The README tells the truth: its Python runs, its commands parse, its links exist, and its numbers are those of the committed results."""
+"""The README and the documents tell the truth: their Python runs, their commands are understood, those of the README that take seconds run, links exist, and
+numbers are those of the committed results. (`docs/tutorial.md` is followed from end to end by `tests/test_tutorial.py`.)"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import importlib.util
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from command_lines import call
 from hydra import compose, initialize_config_module
 
 from benchmarks.learned import read_results, table
+from envs.cli import Parser
 from learn.config import checked
 
 ROOT = Path(__file__).parent.parent
@@ -19,19 +29,32 @@ TEXT = (ROOT / "README.md").read_text()
 SEARCH = (ROOT / "docs" / "search.md").read_text()
 LEARNING = (ROOT / "docs" / "learning.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
+DOCUMENTS = {
+    path.name: path.read_text()
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    if path.name != "tutorial.md"
+}
+HYDRA = ("learn.train", "learn.export")
+TOOLS = ("pytest", "pip", "build")
+PLACEHOLDERS = {"experiment=NAME": "experiment=debug", "seed=S": "seed=1", "N": "4"}
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TEXT + SEARCH + LEARNING, flags=re.DOTALL)
+def blocks(language: str, text: str = TEXT + SEARCH + LEARNING) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def commands() -> list[str]:
-    lines = [line.split("  #")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+def commands(text: str) -> list[str]:
+    """Every line of the text's shell blocks, and what stands in a sentence as `python -m MODULE words`; each once."""
+    lines = [line for block in blocks("sh", text) for line in block.splitlines()]
     lines += [
         f"python -m {words}"
-        for words in re.findall(r"`python -m ((?:search|learn)\.[^`]*[A-Za-z0-9])`", TEXT + LEARNING)
+        for words in re.findall(r"`(?:\.venv/bin/)?python -m ([a-z]+\.[a-z_]+ [^`]*[A-Za-z0-9])`", text)
     ]
-    return [re.sub(r"\s+#.*", "", line) for line in lines if line and not line.startswith("#")]
+    lines += [
+        f"python -m {words}" for words in re.findall(r"`((?:search|learn|envs)\.[a-z]+ [^`]* [^`]*[A-Za-z0-9])`", text)
+    ]
+    bare = (re.sub(r"\s+#.*", "", line).strip() for line in lines)
+    return list(dict.fromkeys(line for line in bare if line and not line.startswith("#") and "..." not in line))
 
 
 @pytest.mark.parametrize("block", blocks("python"))
@@ -39,24 +62,166 @@ def test_python_runs(block):
     exec(compile(block, "README.md", "exec"), {})
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", dict.fromkeys(c for text in DOCUMENTS.values() for c in commands(text)))
 def test_commands_are_understood(command):
-    words = shlex.split(command)
+    """Its target, or its module and every option and setting of it, exist."""
+    words = [PLACEHOLDERS.get(word, word) for word in shlex.split(command)]
     if words[0] == "make":
-        assert re.search(rf"^{words[1]}:", MAKEFILE, flags=re.MULTILINE)
-        return
-    assert words[0].endswith("python")
-    assert words[1] == "-m"
-    module, arguments = words[2], words[3:]
-    if module in ("learn.train", "learn.export"):
+        assert all(re.search(rf"^{word}:", MAKEFILE, flags=re.MULTILINE) for word in words[1:] if "=" not in word)
+    elif words[0] in ("pip", "source", "tensorboard", "deltaw"):
+        assert words[0] != "deltaw"
+    elif words[1].endswith(".py"):
+        assert (ROOT / words[1]).exists()
+    else:
+        assert words[0].endswith("python")
+        assert words[1] == "-m"
+        understand(words[2], words[3:])
+
+
+def understand(module: str, arguments: list[str]) -> None:
+    if module in HYDRA:
         with initialize_config_module("conf", version_base="1.3"):
             raw = compose(module.removeprefix("learn."), overrides=arguments)
         if module == "learn.train":
             checked(raw)
+    elif module in TOOLS:
+        assert importlib.util.find_spec(module)
     else:
-        loaded = importlib.import_module(module)
-        if hasattr(loaded, "parser"):
-            loaded.parser().parse_args(arguments)
+        parser_of(importlib.import_module(module)).parse_intermixed_args(arguments)
+
+
+def parser_of(module: ModuleType) -> Parser:
+    """The command's own parser: from `parser()`, or caught where its `main` makes one."""
+    if hasattr(module, "parser"):
+        return module.parser()
+    caught: list[Parser] = []
+
+    class Caught(Exception):
+        pass
+
+    class Catching(Parser):
+        def parse_args(self, *_, **__):
+            caught.append(self)
+            raise Caught
+
+        parse_intermixed_args = parse_args
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Caught):
+        patch.setattr(module, "Parser", Catching)
+        module.main([])
+    parser = caught[0]
+    parser.__class__ = Parser
+    return parser
+
+
+# --- commands of the README that take seconds, and those that take minutes in miniature -------------------------------------------
+
+SMALLER = {"--games": "4", "--seconds": "0.05", "--positions": "4"}
+"""settings that take long, and what they become here"""
+TYPED = ["hint", "quit"]
+FILE_NAMES = r"\.(png|html|svg|safetensors|mat)$"
+SMALL_RUN = ("games=4", "measure.games=2", "measure.final_games=2", "measure.past=0", "workers=1")
+NEEDS = {"gnubg": "gnubg_nn", "learn.plot": "matplotlib", "--plot": "matplotlib"}
+"""words of commands that an extra brings"""
+
+
+def smaller(words: list[str], run: Path) -> list[str]:
+    """The same command with little to do; the run of whoever reads it is the one in `run`."""
+    shrunk = [SMALLER.get(before, word) for before, word in zip(["", *words], words, strict=False)]
+    replaced = [re.sub(r"outputs/\w+/RUN", str(run), word) for word in shrunk]
+    return [re.sub(r"\bFILE(?=@|$)", "network", word) for word in replaced]
+
+
+def quick_commands() -> list[str]:
+    found = (command for command in commands(TEXT) if not command.startswith("make"))
+    return [c for c in found if shlex.split(c)[2] not in HYDRA and shlex.split(c)[2].split(".")[0] != "benchmarks"]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory) -> Path:
+    """What `make train` leaves behind, in miniature."""
+    folder = tmp_path_factory.mktemp("run")
+    command = next(line.split() for line in MAKEFILE.splitlines() if "learn.train" in line)
+    assert command[1:4] == ["-m", "learn.train", "$(ARGS)"]
+    train([*SMALL_RUN, "learner.slots=4", "evaluator.hidden=[8]", f"hydra.run.dir={folder}"])
+    return folder
+
+
+def train(words: list[str]) -> None:
+    words = [sys.executable, "-m", "learn.train", *words]
+    done = subprocess.run(words, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", quick_commands())
+def test_commands_run(command, run_folder, tmp_path, monkeypatch, capsys):
+    """Of the README, from another folder; where it writes, nothing else changes."""
+    monkeypatch.chdir(tmp_path)
+    _, _, name, *words = shlex.split(command)
+    for word in [name, *words]:
+        if word in NEEDS:
+            pytest.importorskip(NEEDS[word])
+    module = importlib.import_module(name)
+    main = (lambda argv: module.main(argv, lines=TYPED)) if name == "search.play" else module.main
+    if "--match" in words:  # of a file that the command before it has written
+        run_before(words[words.index("--match") + 1])
+    with asking(monkeypatch, tmp_path / "requests") if name == "search.lines" else contextlib.nullcontext():
+        status, out, err = call(main, smaller(words, run_folder), capsys)
+    assert status == 0, err
+    assert out.strip()
+    assert set(os.listdir(tmp_path)) == {word for word in words if re.search(FILE_NAMES, word)}
+
+
+def run_before(written: str) -> None:
+    """The command that ends in `--to FILE`."""
+    before = next(c for c in quick_commands() if c.endswith(f"--to {written}"))
+    _, _, name, *words = shlex.split(before)
+    assert importlib.import_module(name).main(smaller(words, Path())) in (0, None)
+
+
+@contextlib.contextmanager
+def asking(monkeypatch, file: Path) -> Iterator[None]:
+    """Standard input is a file with one request."""
+    file.write_text('{"do": "info"}\n')
+    with file.open() as requests:
+        monkeypatch.setattr(sys, "stdin", requests)
+        file.unlink()
+        yield
+
+
+@pytest.mark.parametrize("command", [c for c in commands(TEXT) if " learn.export " in c])
+def test_exports_run(command, run_folder, tmp_path):
+    words = [*smaller(shlex.split(command)[1:], run_folder), "positions=20"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [c for c in commands(TEXT) if " learn.train " in c])
+def test_training_runs(command, tmp_path):
+    """A few games each; whether all settings exist is tested above."""
+    words = [PLACEHOLDERS.get(w, w) for w in shlex.split(command)[3:] if not re.match("games=|minutes=", w)]
+    train([*words, *SMALL_RUN, f"hydra.run.dir={tmp_path}"])
+    assert (tmp_path / "evaluator.safetensors").exists()
+
+
+def test_play_is_what_make_play_plays():
+    assert re.search(r"^play:.*\n\t\$\(RUN\) -m search\.play \$\(or \$\(ARGS\),backgammon\)$", MAKEFILE, re.MULTILINE)
+
+
+def test_the_analysis_that_is_shown_is_the_one_that_comes(capsys):
+    """Python's comment `8/5 6/5 and about +0.16`, by the command line."""
+    from search import analyze
+
+    stated = re.search(r"# (8/5 6/5) and about \+(0\.\d+)", TEXT)
+    words = "backgammon 4HPwATDgc/ABMA --dice 31 --plies 2 --candidates 8 --evaluator network --json"
+    status, out, _ = call(analyze.main, words.split(), capsys)
+    best = json.loads(out)["moves"][0]
+    assert status == 0
+    assert best["move"] == stated[1]
+    assert best["equity"] == pytest.approx(float(stated[2]), abs=0.01)
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", TEXT))))
@@ -79,6 +244,17 @@ def test_speeds_are_those_of_the_committed_run():
     assert len(named) >= 15
     for name, value in named:
         assert any(value == pytest.approx(measured, rel=0.006) for measured in values[name]), name
+
+
+def test_strengths_of_shipped_evaluators_are_those_of_their_table():
+    """`| `network` (shipped) | ... | +0.580 ± 0.009` is what checkpoints/README.md says of it, whose numbers tests/test_checkpoints.py plays for."""
+    table = (ROOT / "checkpoints" / "README.md").read_text()
+    shown = re.findall(r"^\| `(\w+)` \(shipped\) .*?([+-]\d\.\d+ ± \d\.\d+)", TEXT, flags=re.MULTILINE)
+    assert len(shown) >= 2
+    for name, strength in shown:
+        assert re.search(rf"^\| `backgammon_{name}\.safetensors` .*\| {re.escape(strength)} \|", table, re.MULTILINE), (
+            name
+        )
 
 
 def test_what_was_learned_is_that_of_the_committed_runs():

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.custom_scalar import layout_pb2
 from toy_games import random_evaluator
@@ -258,3 +267,48 @@ def test_the_settings_are_shown_as_they_are(board, tmp_path):
     text = events.Tensors("configuration/text_summary")[0].tensor_proto.string_val[0].decode()
     assert "games: 5" in text
     assert json.dumps([1, 2]) not in text
+
+
+def test_make_board_shows_the_layout(board, tmp_path):
+    """TensorBoard itself, started as `make board` starts it, serves the charts under CUSTOM SCALARS with their data."""
+    for games_now in (10, 20):
+        board.strength([Strength("random", 0.5, 0.1, 20)], games_now, 5.0)
+    board.close()
+    with served(tmp_path) as address:
+        found = ask(f"{address}/data/plugin/custom_scalars/layout", lambda answer: answer.get("category"))
+        charts = {category["title"]: category["chart"] for category in found["category"]}
+        (series,) = charts["strength by games (points a game, 95 %)"][0]["margin"]["series"]
+        assert series == {
+            end: f"strength/random{tag}" for end, tag in (("value", ""), ("lower", "_low"), ("upper", "_high"))
+        }
+        data = ask(f"{address}/data/plugin/custom_scalars/scalars?run=.&tag=strength/random", lambda answer: True)
+        assert [point[1:] for point in data["tag_to_events"]["strength/random"]] == [[10, 0.5], [20, 0.5]]
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a TensorBoard on `folder`, at a free port; it is ended with its helper process."""
+    command = re.search(
+        r"^board:.*?\n(?:\t@.*\n)*\t\$\(BIN\)/tensorboard --logdir outputs", (ROOT / "Makefile").read_text(), re.M
+    )
+    assert command
+    words = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder), "--port", "0"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        lines = iter(process.stderr.readline, "")
+        yield next(match[0] for match in (re.search(r"http://localhost:\d+", line) for line in lines) if match)
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate()
+
+
+def ask(address: str, is_there: Callable[[dict], Any]) -> dict:
+    """A JSON answer, once TensorBoard has read the event files."""
+    deadline = time.monotonic() + 60
+    while True:
+        with urllib.request.urlopen(address) as answer:
+            found = json.load(answer)
+        if is_there(found):
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

@@ -40,11 +40,14 @@ from learn import export, train
 from learn.checkpoint import load_checkpoint, save_checkpoint
 from learn.config import RunConfig, checked, learner_module
 from learn.hydra_app import _each_value
-from learn.networks import Network
+from learn.networks import Network, network_of
 from learn.td_forward import ForwardTD
 from learn.train import Run
+from learn.verify import Agreement, played
 from search.arena import match
 from search.evaluator import Evaluator, load_evaluator, save_evaluator
+from search.inputs import inputs_of
+from search.onnx_file import load_onnx
 from search.players import EvaluatorPlayer, RandomPlayer
 
 CONF = ROOT / "conf"
@@ -346,18 +349,20 @@ def test_the_best_evaluator_is_kept_also_after_a_resume(tmp_path):
     assert equal(load_evaluator(tmp_path / "best.safetensors").tensors, best.tensors)
 
 
-def test_measurements_are_made_with_the_noise_asked_for(tmp_path, monkeypatch):
+def test_measurements_are_made_as_asked_for(tmp_path, monkeypatch):
     wanted, seen = train.measure, []
 
     def noted(*arguments):
-        seen.append(arguments[-1])
+        seen.append(arguments[-2:])
         return wanted(*arguments)
 
     monkeypatch.setattr(train, "measure", noted)
     assert Run(small("games=50", "learner.slots=16", "measure.noise=0.25"), tmp_path / "noisy").go() == 0
-    assert seen == [0.25, 0.25]
+    assert seen == [(0.25, False)] * 2
+    assert Run(small("games=50", "learner.slots=16", "measure.first_only=true"), tmp_path / "first").go() == 0
+    assert seen[2:] == [(0.0, True)] * 2
     assert Run(small("games=50", "learner.slots=16"), tmp_path / "quiet").go() == 0
-    assert curve(tmp_path / "noisy")[0] != curve(tmp_path / "quiet")[0]
+    assert curve(tmp_path / "noisy")[0] != curve(tmp_path / "quiet")[0] != curve(tmp_path / "first")[0]
 
 
 def test_another_configuration_does_not_go_on(debug_run, run_main):
@@ -690,7 +695,7 @@ def against_random(evaluator: Evaluator) -> float:
 def test_export_writes_what_the_run_learned(debug_run, tmp_path, run_main, monkeypatch):
     folder, _ = debug_run
     monkeypatch.chdir(tmp_path)
-    assert run_main(export, f"run={folder}", "to=my.safetensors")[0] == 0
+    assert run_main(export, f"run={folder}", "to=my.safetensors", "golden=0")[0] == 0
     assert contents(tmp_path) == {"my.safetensors": (folder / "evaluator.safetensors").read_bytes()}
     assert run_main(export, f"run={folder}", "to=my.safetensors", "+note.minutes=12")[0] == 0
     noted = load_evaluator("my.safetensors")
@@ -704,15 +709,30 @@ def test_export_says_what_it_wrote(debug_run, tmp_path, monkeypatch, capsys):
     export.main()
     out = capsys.readouterr().out
     assert str(tmp_path / "my.safetensors") in out
-    assert float(out.rsplit(" to ", 1)[1]) < 1e-4
+    assert float(re.search(r"equal the trained ones to ([\d.e-]+)", out)[1]) < 1e-6
+
+
+def test_export_to_onnx_computes_what_the_trainer_computes(debug_run, tmp_path, run_main, monkeypatch):
+    """onnxruntime against the torch module of the run, on 1,000 positions of its games."""
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    assert run_main(export, f"run={debug_run[0]}", "to=x.onnx") == (0, "")
+    trained = export.evaluator_of_run(debug_run[0])
+    rows = played(trained, 1000).rows
+    with torch.no_grad():
+        x = torch.from_numpy(inputs_of(trained.game, trained.features, rows))
+        expected = network_of(trained).values(x).numpy()
+    assert np.abs(load_onnx("x.onnx").values(rows)[0] - expected).max() < 1e-6
 
 
 def test_export_refuses_a_file_that_differs(debug_run, tmp_path, run_main, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(export, "compare", lambda *_: 0.01)
+    monkeypatch.setattr(export, "agreement", lambda *_: Agreement(2000, 0.01, 9000, 0))
     status, err = run_main(export, f"run={debug_run[0]}", "to=my.safetensors")
     assert status == 2
-    assert_one_error(err, "differs from what was trained by 0.01")
+    assert_one_error(err, "differ from what was trained by 0.01")
+    assert not contents(tmp_path)
 
 
 EXPORTS = {
@@ -720,7 +740,7 @@ EXPORTS = {
     "no target": (["run={run}"], "to=FILE"),
     "not a run": (["run={empty}", "to=x.safetensors"], "there is no checkpoint"),
     "unwritable": (["run={run}", "to={run}/strength.jsonl/x.safetensors"], "cannot write"),
-    "no file name": (["run={run}", "to=/"], "cannot write /"),
+    "no file name": (["run={run}", "to=/"], "to=/ must end in .safetensors"),
     "positions": (["run={run}", "to=x.safetensors", "positions=0"], "positions=0"),
     "positions that are none": (["run={run}", "to=x.safetensors", "positions=many"], "positions=many"),
     "note": (["run={run}", "to=x.safetensors", "note=hello"], "note=hello"),
