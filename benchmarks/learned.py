@@ -19,10 +19,12 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from envs import games
 from envs.cli import Parser, guarded
 from envs.errors import InputError
 from learn.checkpoint import load_checkpoint
 from search.evaluator import load_evaluator, write_whole
+from search.named import shipped
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "learned.json"
@@ -46,14 +48,21 @@ class Row(NamedTuple):
     """One line of the table."""
 
     experiment: str
-    """a preset, and perhaps settings that differ from it"""
+    """a preset, and perhaps settings that differ from it; empty: the default run"""
     seeds: tuple[int, ...]
     checks: tuple[Check, ...]
+    shipped: str = ""
+    """the evaluator that came of it and is shipped: nothing is trained"""
+
+    @property
+    def label(self) -> str:
+        """What the results call it."""
+        return f"{self.experiment} (shipped)" if self.shipped else self.experiment or "make train"
 
     @property
     def name(self) -> str:
         """What its folders are called."""
-        return re.sub(r"[ =]+", "_", self.experiment)
+        return re.sub(r"[ =()]+", "_", self.label).strip("_")
 
 
 THREE = (1, 2, 3)
@@ -64,9 +73,21 @@ PERFECT = f"search.arena connect_four {BEST}@{{}} perfect --first-only --games 3
 OPENINGS = "--opening-plies 6 --json"
 DEEP = f"search.arena {{0}} {FILE}@depth=4 {OTHER.format('{0}_td')}@depth=4 --games 2000 {OPENINGS}"
 PUBEVAL = f"search.arena backgammon {FILE} pubeval --games 20000 --seed 7 --json"
+GNUBG = f"search.arena backgammon {FILE} gnubg --json"
 UNTAUGHT = f"search.arena {{}} {FILE} RUN/past/games_000000000.safetensors --games 4000 {OPENINGS}"
 
 ROWS = (
+    Row("", (1,), (
+        Check("pubeval: points a game", PUBEVAL, "points", ""),
+        Check("itself, a ply deeper: points a game", f"search.arena backgammon {FILE} {FILE} --plies 2 --games 600 --json", "points", "> 0"),
+    )),
+    Row("backgammon_network", (1,), (
+        Check("pubeval: points a game", PUBEVAL, "points", ""),
+        Check("gnubg 0-ply, at 1 ply: points a game", f"{GNUBG} --games 1000", "points", ""),
+        Check("gnubg 0-ply, at 2 plies: points a game", f"{GNUBG} --plies 2 --games 500", "points", ""),
+    ), shipped="network"),
+    Row("td_gammon", (1,), (Check("pubeval: points a game", PUBEVAL, "points", ""),)),
+    Row("backgammon_linear", (1,), (Check("pubeval: points a game", PUBEVAL, "points", ""),), shipped="linear"),
     Row("tic_tac_toe", THREE, (
         Check("all replies of the opponent: lines lost", f"search.exhaustive tic_tac_toe {FILE} --json", "losses", "0"),
     )),
@@ -128,7 +149,8 @@ def main(argv: list[str] | None = None) -> int:
     for row in chosen(options.only):
         for seed in options.seeds or row.seeds:
             folder = RUNS / f"{row.name}_{seed}"
-            train(row, seed, folder, options.override)
+            if not row.shipped:
+                train(row, seed, folder, options.override)
             for check in row.checks:
                 keep(measured(row, seed, folder, check))
     return 0
@@ -160,9 +182,8 @@ def train(row: Row, seed: int, folder: Path, extra: list[str]) -> None:
     """Train into `folder`, unless that was done before."""
     if (folder / "finished").exists():
         return
-    run(
-        ["learn.train", *shlex.split(f"experiment={row.experiment}"), f"seed={seed}", f"hydra.run.dir={folder}", *extra]
-    )
+    preset = shlex.split(f"experiment={row.experiment}") if row.experiment else []
+    run(["learn.train", *preset, f"seed={seed}", f"hydra.run.dir={folder}", *extra])
     (folder / "finished").touch()
 
 
@@ -176,25 +197,36 @@ def run(words: list[str], capture: bool = False) -> str:
 
 
 def measured(row: Row, seed: int, folder: Path, check: Check) -> Result:
-    text = check.command.replace("RUNS", str(RUNS)).replace("RUN", str(folder)).replace("SEED", str(seed))
+    text = check.command.replace(FILE, row.shipped) if row.shipped else check.command
+    text = text.replace("RUNS", str(RUNS)).replace("RUN", str(folder)).replace("SEED", str(seed))
     words = shlex.split(text)
     value, error, unit = extract(json.loads(run(words, capture=True)), check.quantity)
-    games = load_evaluator(folder / "evaluator.safetensors").description.trained["games"]
-    minutes = load_checkpoint(folder / "checkpoint.pt")["seconds"] / 60
+    played, minutes = trained(row, folder)
     command = shlex.join(word for word in words if word != "--json")
-    return Result(row.experiment, seed, check.what, value, error, unit, games, round(minutes, 2), check.wanted, command)
+    return Result(row.label, seed, check.what, value, error, unit, played, round(minutes, 2), check.wanted, command)
+
+
+def trained(row: Row, folder: Path) -> tuple[int, float]:
+    """(games, minutes) of training."""
+    if row.shipped:
+        notes = load_evaluator(shipped(games.load("backgammon"))[row.shipped]).description.trained
+        return notes["games"], notes["minutes"]
+    notes = load_evaluator(folder / "evaluator.safetensors").description.trained
+    return notes["games"], load_checkpoint(folder / "checkpoint.pt")["seconds"] / 60
 
 
 def extract(found: dict[str, Any], quantity: str) -> tuple[float, float | None, str]:
     """(value, standard error, unit) of one quantity of a command's JSON."""
     if quantity == "losses":
         return found["first"]["lost"] + found["second"]["lost"], None, "lines"
-    games, outcomes = found["games"], {int(value): n for value, n in found["outcomes"].items()}
+    number, outcomes = found["games"], {int(value): n for value, n in found["outcomes"].items()}
     if quantity == "points":
-        return found["mean"], found["standard_error"], "points a game"
+        luckless = found.get("adjusted_mean") is not None  # the same expectation, less spread
+        names = ("adjusted_mean", "adjusted_error") if luckless else ("mean", "standard_error")
+        return found[names[0]], found[names[1]], "points a game"
     if quantity == "wins":
-        share = sum(n for value, n in outcomes.items() if value > 0) / games
-        return 100 * share, 100 * math.sqrt(share * (1 - share) / games), "%"
+        share = sum(n for value, n in outcomes.items() if value > 0) / number
+        return 100 * share, 100 * math.sqrt(share * (1 - share) / number), "%"
     if quantity == "score":  # a draw counts half: the mean of -1, 0, 1 from another zero
         return 50 * (1 + found["mean"]), 50 * found["standard_error"], "%"
     return found["elo"]["difference"], found["elo"]["error"], "Elo"
@@ -210,7 +242,7 @@ def read_results() -> list[Result]:
 def keep(result: Result) -> None:
     """Into docs/learned.json, in the order of the rows."""
     same = {result[:3]}
-    order = {row.experiment: i for i, row in enumerate(ROWS)}
+    order = {row.label: i for i, row in enumerate(ROWS)}
     results = [r for r in read_results() if r[:3] not in same] + [result]
     results.sort(key=lambda r: (order.get(r.row, len(order)), r.row, r.what, r.seed))
     lines = ",\n".join(json.dumps(r._asdict()) for r in results)
@@ -240,8 +272,8 @@ def table(results: list[Result]) -> str:
         shortest, longest = f"{min(minutes):.2g}", f"{max(minutes):.2g}"
         span = shortest if shortest == longest else f"{shortest}-{longest}"
         values = "; ".join(number(r) for r in group)
-        games = f"{round(max(r.games for r in group), -3):,}"
-        lines.append(f"| `{row}` | {games} | {span} | {what} | {values} | {group[0].wanted} |")
+        most = f"{round(max(r.games for r in group), -3):,}"
+        lines.append(f"| `{row}` | {most} | {span} | {what} | {values} | {group[0].wanted} |")
     return "\n".join(lines)
 
 
