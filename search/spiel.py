@@ -35,8 +35,8 @@ from search.policy import Policy
 
 try:
     import pyspiel
-except ImportError:
-    raise InputError('search.spiel needs the package open_spiel: pip install "deltaw[peers]"') from None
+except ImportError:  # the command line explains itself without it
+    pyspiel = None
 
 
 # --- positions ----------------------------------------------------------------------------------------------------
@@ -102,7 +102,9 @@ TWINS = {
 
 
 def spiel_game(name: str) -> Any:
-    """OpenSpiel's game, set up so that it ends with our outcomes. Raises InputError for a game that only one side knows."""
+    """OpenSpiel's game, set up so that it ends with our outcomes. Raises InputError for a game that only one side knows, and without OpenSpiel."""
+    if pyspiel is None:
+        raise InputError('search.spiel needs the package open_spiel: pip install "deltaw[peers]"')
     twin = _twin(name)
     return pyspiel.load_game(name, twin.parameters | twin.outcomes)
 
@@ -142,7 +144,7 @@ def results(state: Any) -> Iterator[tuple[Any, list[int]]]:
 # --- our players in their games -----------------------------------------------------------------------------------
 
 
-class SpielBot(pyspiel.Bot):
+class SpielBot(pyspiel.Bot if pyspiel else object):  # type: ignore[misc]
     """One of our players as a bot of OpenSpiel.
 
     Args:

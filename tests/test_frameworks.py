@@ -713,10 +713,14 @@ def test_the_command_line_of_the_cross_check(spiel, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("missing", "module", "extra"), [("pettingzoo", "envs.aec", "zoo"), ("pyspiel", "search.spiel", "peers")]
+    ("missing", "use", "extra"),
+    [
+        ("pettingzoo", "import envs.aec", "zoo"),
+        ("pyspiel", "from search import spiel; spiel.spiel_game('nim')", "peers"),
+    ],
 )
-def test_a_missing_package_is_named_with_its_extra(missing, module, extra):
-    code = f"import sys; sys.modules[{missing!r}] = None; import {module}"
+def test_a_missing_package_is_named_with_its_extra(missing, use, extra):
+    code = f"import sys; sys.modules[{missing!r}] = None; {use}"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
