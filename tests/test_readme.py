@@ -120,7 +120,7 @@ def parser_of(module: ModuleType) -> Parser:
 SMALLER = {"--games": "4", "--seconds": "0.05", "--positions": "4"}
 """settings that take long, and what they become here"""
 TYPED = ["hint", "quit"]
-FILE_NAMES = r"\.(png|html|svg|safetensors|mat)$"
+FILE_NAMES = r"\.(png|html|svg|safetensors|mat|ggf)$"
 SMALL_RUN = ("games=4", "measure.games=2", "measure.final_games=2", "measure.past=0", "workers=1")
 NEEDS = {"gnubg": "gnubg_nn", "search.spiel": "pyspiel", "learn.plot": "matplotlib", "--plot": "matplotlib"}
 """words of commands that an extra brings"""
