@@ -214,7 +214,7 @@ class Protocol:
     def info(self) -> dict[str, Any]:
         """Games and players; it never changes. No kernel is needed: on a machine's first day compiling them takes a minute."""
         games = [self._game_info(name) for name in self.offer.games]
-        return {"program": "deltaw", "version": program_version(), "games": games}
+        return {"program": "deltaw", "version": program_version(), "longest": self.pace.longest, "games": games}
 
     def _game_info(self, name: str) -> dict[str, Any]:
         game, players = self.offer.games[name], self.offer.players[name].values()

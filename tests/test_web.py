@@ -189,6 +189,18 @@ def test_the_first_page_offers_what_the_server_does(page, url):
     assert page.texts("#seats .seat:first-child option", "value") == ["you", *page.texts("#analyst option", "value")]
 
 
+def test_the_page_offers_no_longer_search_than_the_server(chromium):
+    with serving("connect_four", "--threads", "1", "--seconds", "0.2", "--longest", "0.5") as address:
+        page = Page(chromium, address)
+        page.forget()
+        for field in ("strength", "depth"):
+            offered = page.texts(f"#{field} option", "value")
+            assert [value for value in offered if value.startswith("seconds:")] == ["seconds:0.1", "seconds:0.3"]
+            assert "depth:8" in offered
+        assert ask(address, do="info")["longest"] == 0.5
+        chromium.get("about:blank")  # the page asks nothing of a server that has gone
+
+
 def test_a_whole_game_by_clicks(page):
     page.tick("values", False)
     page.choose("strength", "depth:2")

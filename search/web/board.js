@@ -6,7 +6,8 @@ import { find } from "./dom.js";
 import { Page } from "./page.js";
 
 try {
-  const { program, version, games } = await ask({ do: "info" });
+  const { program, version, longest, games } = await ask({ do: "info" });
+  for (const game of games) game.longest = longest; // seconds that a request may ask for
   find("program").textContent = program;
   find("program").title = `version ${version}`;
   const page = new Page(games);

@@ -11,7 +11,8 @@ const DEPTHS = [1, 2, 4, 6, 8, 12];
 export function strengths(game) {
   const plies = [1, 2].map((n) => [`plies:${n}`, n === 1 ? "1 ply" : `${n} plies`]);
   if (game.chance) return [[USUAL, "usual", "2 plies; 1 where the player only ranks moves"], ...plies];
-  return [...SECONDS.map((s) => [`seconds:${s}`, `${s} s`]), ...DEPTHS.map((d) => [`depth:${d}`, `depth ${d}`])];
+  const allowed = SECONDS.filter((s) => s <= game.longest);
+  return [...allowed.map((s) => [`seconds:${s}`, `${s} s`]), ...DEPTHS.map((d) => [`depth:${d}`, `depth ${d}`])];
 }
 
 /** {seconds}, {depth} or {plies} of a request, from a choice above; {} leaves it to the player. */
@@ -40,11 +41,12 @@ export class Settings {
     const stored = this.all.games[game.name] ?? {};
     const known = (value, list, otherwise) => (list.includes(value) ? value : otherwise);
     const limits = strengths(game).map(([value]) => value);
+    const usual = (value) => (game.chance ? USUAL : known(value, limits, limits[0]));
     const chosen = {
       seats: Array.from({ length: game.seats }, (_, i) => known(stored.seats?.[i], [YOU, ...names], i === 0 ? YOU : first)),
-      strength: known(stored.strength, limits, game.chance ? USUAL : "seconds:0.3"),
+      strength: known(stored.strength, limits, usual("seconds:0.3")),
       analyst: known(stored.analyst, names, first),
-      depth: known(stored.depth, limits, game.chance ? USUAL : "seconds:1"),
+      depth: known(stored.depth, limits, usual("seconds:1")),
       turned: stored.turned ?? false,
     };
     this.all.games[game.name] = chosen;
