@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs.bits import TIE, random_word
+from envs.bits import TIE, random_unit, random_word
 from envs.chance import roll
 from envs.errors import InputError
 from envs.game import Baseline, Game
@@ -27,10 +27,11 @@ from envs.kernel import kernel
 from learn.backend import Backend, Shared
 from learn.duel import check_two_players, open_game, opening_plies_of
 from learn.genome import Genome
-from learn.learner import at_least
+from learn.learner import at_least, in_range
 from learn.selfplay import member, stack
 from learn.strategy import Fitness, places
 from search.leaf import Leaf, handmade_leaf
+from search.match import NOISE, NOISY_MOVE
 from search.named import compiled, find_evaluator, shipped
 from search.players import RANDOM
 from search.plies import Bench, find_reply, make_bench
@@ -55,6 +56,8 @@ class FitnessOptions:
     """fixed players whom all play: random, a baseline, a shipped evaluator, a file; none: self-play alone"""
     opening_plies: int = -1
     """random moves at the start of games without dice; -1: as in matches"""
+    noise: float = 0.0
+    """chance of a random move, for both players, as in matches"""
 
 
 def check_fitness(options: FitnessOptions) -> None:
@@ -64,6 +67,7 @@ def check_fitness(options: FitnessOptions) -> None:
         raise InputError(f"learner.rounds={rounds} must be even, ascending numbers of games: pairs with seats swapped")
     if not 0.0 < options.survivors < 1.0:
         raise InputError(f"learner.survivors={options.survivors} must be above 0 and below 1")
+    in_range("learner.noise", options.noise, 0.0, 1.0)
     at_least("learner.peers", options.peers, 0)
     at_least("learner.fame", options.fame, 0)
     if options.peers + options.fame + len(options.baselines) == 0:
@@ -116,6 +120,7 @@ class Job(NamedTuple):
     """int64 [G, 3]: rows of the individual and of the opponent in their stacks; number of the game, odd where the individual has seat 1"""
     seed: int
     opening_plies: int
+    noise: float
 
 
 class Arena:
@@ -154,9 +159,8 @@ class Arena:
             games = np.flatnonzero(schedule[:, 0] == kind)
             opponent = None if kind == 0 else self.fixed[kind - 1]
             for part in np.array_split(games, max(1, min(self._backend.workers, len(games) // SHARE))):
-                jobs.append(
-                    Job(self.genome.start.game, stacked, opponent, schedule[part, 1:], seed, self.opening_plies)
-                )
+                settings = (seed, self.opening_plies, float(self.options.noise))
+                jobs.append(Job(self.genome.start.game, stacked, opponent, schedule[part, 1:], *settings))
                 where.append(part)
         points, plies = np.zeros(len(schedule)), 0
         for part, (won, length) in zip(where, self._backend.map(play_job, jobs), strict=True):
@@ -253,9 +257,8 @@ def play_job(job: Job) -> tuple[np.ndarray, int]:
     one, other = side_of(job.game, stacked, None), side_of(job.game, stacked, job.opponent)
     points = np.zeros(len(job.games), np.int64)
     row = np.empty(job.game.rules.width, np.int64)
-    plies = play_games(
-        job.game.rules, one, other, job.games, np.int64(job.seed), np.int64(job.opening_plies), row, points
-    )
+    settings = (np.int64(job.seed), np.int64(job.opening_plies), job.noise)
+    plies = play_games(job.game.rules, one, other, job.games, *settings, row, points)
     return points, int(plies)
 
 
@@ -263,7 +266,7 @@ def play_job(job: Job) -> tuple[np.ndarray, int]:
 
 
 @kernel
-def play_games(rules, one, other, games, seed, opening_plies, row, points):
+def play_games(rules, one, other, games, seed, opening_plies, noise, row, points):
     """points[g] of the first player, `one`, in the games [G, 3] (see Job); returns the plies of all games."""
     plies = 0
     for g in range(len(games)):
@@ -272,7 +275,10 @@ def play_games(rules, one, other, games, seed, opening_plies, row, points):
         over = False
         while not over:
             state = roll(rules, rules.load(row), seed, number // 2, ply)
-            if rules.seat(state) == number % 2:
+            if noise > 0.0 and random_unit(seed, number // 2, ply, NOISE) < noise:
+                n = rules.expand(state, one.bench.moves[0], one.bench.rows[0])
+                row[:] = one.bench.rows[0, random_word(seed, number // 2, ply, NOISY_MOVE) % n]
+            elif rules.seat(state) == number % 2:
                 best = one.choose(rules, one.leaf, games[g, 0], state, seed, number, ply, one.bench)
                 row[:] = one.bench.rows[0, best]
             else:

@@ -113,13 +113,15 @@ def measured(
     return Arena(Genome(start), options, backend or Serial()).measure(genomes, rivals, seed)
 
 
-def by_match(start: Evaluator, genome: np.ndarray, opponents: list[Player], rounds: int, seed: int = 11) -> np.ndarray:
+def by_match(
+    start: Evaluator, genome: np.ndarray, opponents: list[Player], rounds: int, seed: int = 11, noise: float = 0.0
+) -> np.ndarray:
     """Results of the games 0 .. rounds - 1, each against the opponent whose turn it is."""
     game = start.game
     player = EvaluatorPlayer(game, Genome(start).evaluator(genome, {}).leaf, "individual", threads=1)
     results = []
     for opponent in opponents:
-        contest = Match(game, player, opponent, rounds, seed, threads=1)
+        contest = Match(game, player, opponent, rounds, seed, threads=1, noise=noise)
         while not contest.done:
             contest.step()
         results.append(contest.record.result)
@@ -128,26 +130,26 @@ def by_match(start: Evaluator, genome: np.ndarray, opponents: list[Player], roun
 
 
 @pytest.mark.parametrize(
-    ("game", "shape", "baselines"),
+    ("game", "shape", "baselines", "noise"),
     [
-        ("tic_tac_toe", "network classes", ["random", "open_lines"]),
-        ("connect_four", "linear", ["points_2", "random"]),
-        ("connect_four", "network", []),
-        ("backgammon", "linear", ["pubeval"]),
-        ("backgammon", "network", []),
+        ("tic_tac_toe", "network classes", ["random", "open_lines"], 0.0),
+        ("connect_four", "linear", ["points_2", "random"], 0.3),
+        ("connect_four", "network", [], 0.0),
+        ("backgammon", "linear", ["pubeval"], 0.0),
+        ("backgammon", "network", [], 0.0),
     ],
 )
-def test_fitness_is_that_of_a_match(game, shape, baselines):
+def test_fitness_is_that_of_a_match(game, shape, baselines, noise):
     """Game by game, against rivals, baselines of both kinds and random, by the mean of what the arena says."""
     start, rounds = start_of(game, SHAPES[shape]), 12
     genome = Genome(start)
     genomes, rivals = population(genome, 3), population(genome, 2, seed=4)
-    found = measured(start, genomes, rivals, FitnessOptions(rounds=[rounds], baselines=baselines))
+    found = measured(start, genomes, rivals, FitnessOptions(rounds=[rounds], baselines=baselines, noise=noise))
     players: list[Player] = [
         EvaluatorPlayer(start.game, genome.evaluator(rival, {}).leaf, "rival", threads=1) for rival in rivals
     ]
     players += [find_player(start.game, name, threads=1) for name in baselines]
-    results = np.array([by_match(start, vector, players, rounds) for vector in genomes])
+    results = np.array([by_match(start, vector, players, rounds, noise=noise) for vector in genomes])
     assert found.fitness.mean == pytest.approx(results.mean(axis=1), abs=1e-12)
     assert found.games == results.size
     which = np.arange(rounds) // 2 % len(players)
