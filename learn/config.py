@@ -20,6 +20,7 @@ from envs.errors import InputError
 from learn.backend import BACKENDS
 from learn.game_settings import default_opponents
 from learn.learner import at_least, in_range, one_of
+from search.spec import parse_search
 
 
 @dataclass
@@ -76,6 +77,9 @@ class MeasureConfig:
     """chance of a random move, for both players: for games that are decided by the opening otherwise"""
     first_only: bool = False
     """the evaluator begins every game: for games whose first mover should win, against opponents who make him prove it"""
+    searches: list[str] = field(default_factory=list)
+    """searches with which the evaluator plays the same games too, as behind the @ of a player: depth=8,ties=random. The best evaluator of a run is then
+    the strongest on the average of 1 ply and all searches"""
     past: int = 2
     """how many past selves to keep as opponents: evaluators of this run at a half, a quarter ... of the games so far"""
 
@@ -158,5 +162,7 @@ def _check_ranges(run: RunConfig) -> None:
     one_of("backend", run.backend, BACKENDS)
     at_least("workers", run.workers, 0)
     in_range("measure.noise", run.measure.noise, 0.0, 1.0)
+    for text in run.measure.searches:
+        parse_search(text)
     if any(units <= 0 for units in run.evaluator.hidden):
         raise InputError(f"evaluator.hidden={list(run.evaluator.hidden)}: every hidden layer needs at least one unit")

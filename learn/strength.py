@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from envs.game import Game
+from learn.config import MeasureConfig
 from search.arena import match
 from search.evaluator import Evaluator, load_evaluator, save_evaluator, write_whole
 from search.players import EvaluatorPlayer, Player, find_player
+from search.searching import SearchingPlayer
+from search.spec import parse_search
 
 INTERVAL = 1.96
 """standard errors to either side of a 95 % interval"""
@@ -27,7 +32,7 @@ class Strength(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The strongest measurement of a run against its first opponent. It is the largest of many noisy ones, so in part luck: measure the
+    """The strongest measurement of a run against its first opponent, at 1 ply and with all searches that are asked for. It is the largest of many noisy ones, so in part luck: measure the
     evaluator anew, with other dice, before you quote it."""
 
     games: int
@@ -45,17 +50,35 @@ def measure(
     opponents: list[Player],
     games: int,
     threads: int,
-    noise: float = 0.0,
-    first_only: bool = False,
+    how: MeasureConfig,
 ) -> list[Strength]:
-    """1-ply matches of `evaluator` against each opponent; games in pairs with the same dice. `noise`: chance of a random move, for both;
-    `first_only`: no pairs, the evaluator always begins."""
-    player = EvaluatorPlayer(game, evaluator.leaf, "evaluator", threads=threads)
+    """Matches of `evaluator` against each opponent, at 1 ply and with each of `how.searches`; games in pairs with the same dice, unless it
+    always begins."""
+    players: list[Player] = [EvaluatorPlayer(game, evaluator.leaf, "", threads=threads)]
+    for text in how.searches:
+        spec = parse_search(text)
+        players.append(SearchingPlayer(game, evaluator, f"@{text}", spec.algorithm, spec.limits, spec.ties, threads))
     results = []
     for opponent in opponents:
-        result = match(game, player, opponent, games, MEASURE_SEED, threads=threads, noise=noise, first_only=first_only)
-        results.append(Strength(opponent.name, result.mean, result.standard_error, result.games))
+        for player in players:
+            result = match(
+                game, player, opponent, games, MEASURE_SEED, threads=threads, noise=how.noise, first_only=how.first_only
+            )
+            name = opponent.name + searched_name(player.name)
+            results.append(Strength(name, result.mean, result.standard_error, result.games))
     return results
+
+
+def searched_name(search: str) -> str:
+    """What follows the opponent's name where the evaluator searched: _depth_8_ties_random for @depth=8,ties=random."""
+    return re.sub(r"\W+", "_", search)
+
+
+def average(results: list[Strength]) -> Strength:
+    """Of several measurements with as many games each; one is its own average."""
+    error = math.sqrt(sum(r.standard_error**2 for r in results)) / len(results)
+    points = sum(r.ppg for r in results) / len(results)
+    return Strength(" and ".join(r.opponent for r in results), points, error, sum(r.games for r in results))
 
 
 def named_opponents(game: Game, names: list[str]) -> list[Player]:

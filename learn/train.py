@@ -35,7 +35,17 @@ from learn.hydra_app import check_command_line, one_line_errors
 from learn.learner import Learner, Metrics
 from learn.progress import Progress
 from learn.start import start_of
-from learn.strength import Best, PastSelves, Strength, StrengthLog, measure, named_opponents, past_name
+from learn.strength import (
+    Best,
+    PastSelves,
+    Strength,
+    StrengthLog,
+    average,
+    measure,
+    named_opponents,
+    past_name,
+    searched_name,
+)
 from learn.tensorboard import Board
 from search.evaluator import Evaluator, save_evaluator
 from search.players import Player, cores
@@ -94,7 +104,9 @@ class Run:
         self.past = PastSelves(self.game, self.folder / "past", self.config.measure.past)
         self.log = StrengthLog(self.folder / "strength.jsonl", resumed_at)
         names = [player.name for player in self.opponents]
-        curves = names + [past_name(k) for k in range(1, self.config.measure.past + 1)]
+        names += [past_name(k) for k in range(1, self.config.measure.past + 1)]
+        ways = ["", *(searched_name(f"@{text}") for text in self.config.measure.searches)]
+        curves = [name + way for name in names for way in ways]
         self.board = Board(self.folder, self.game, curves, resumed_at)
         self.board.again(self.log.records)
         self.board.configuration(self.settings)
@@ -175,12 +187,14 @@ class Run:
     def _strengths(self, evaluator: Evaluator, opponents: list[Player], games_each: int) -> list[Strength]:
         """Measure, note it everywhere, and keep the evaluator if it is the best so far."""
         games_now, how = self.learner.games, self.config.measure
-        results = measure(self.game, evaluator, opponents, games_each, self.workers, how.noise, how.first_only)
+        results = measure(self.game, evaluator, opponents, games_each, self.workers, how)
         self.log.add(games_now, self.seconds, results)
         self.board.strength(results, games_now, self.seconds)
-        if self.opponents and (self.best is None or results[0].ppg > self.best.strength.ppg):
-            self.best = Best(games_now, results[0])
-            save_evaluator(evaluator, self.folder / "best.safetensors")
+        if self.opponents:
+            strength = average(results[: 1 + len(how.searches)])
+            if self.best is None or strength.ppg > self.best.strength.ppg:
+                self.best = Best(games_now, strength)
+                save_evaluator(evaluator, self.folder / "best.safetensors")
         return results
 
     # --- files ------------------------------------------------------------------------------------------------

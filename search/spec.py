@@ -69,6 +69,14 @@ def parse_player(text: str) -> PlayerSpec:
     return PlayerSpec(name, plies, ties == RANDOM_TIES, values.get("algorithm"), limits, kept)
 
 
+def parse_search(settings: str) -> PlayerSpec:
+    """The search that `settings` describes, written as behind the @ of a player. Raises InputError, also where no search is asked for."""
+    spec = parse_player(f"evaluator@{settings}") if "=" in settings else PlayerSpec("")
+    if not spec.searches:
+        raise InputError(f"{settings!r} is no search; write depth=8, or nodes=10000,ties=random")
+    return spec
+
+
 def _pairs(text: str, settings: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for setting in settings.split(","):

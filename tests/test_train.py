@@ -41,6 +41,7 @@ from learn.checkpoint import load_checkpoint, save_checkpoint
 from learn.config import RunConfig, checked, learner_module
 from learn.hydra_app import _each_value
 from learn.networks import Network, network_of
+from learn.strength import MEASURE_SEED
 from learn.td_forward import ForwardTD
 from learn.train import Run
 from learn.verify import Agreement, played
@@ -48,7 +49,7 @@ from search.arena import match
 from search.evaluator import Evaluator, load_evaluator, save_evaluator
 from search.inputs import inputs_of
 from search.onnx_file import load_onnx
-from search.players import EvaluatorPlayer, RandomPlayer
+from search.players import EvaluatorPlayer, RandomPlayer, find_player
 
 CONF = ROOT / "conf"
 PRESETS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
@@ -353,7 +354,8 @@ def test_measurements_are_made_as_asked_for(tmp_path, monkeypatch):
     wanted, seen = train.measure, []
 
     def noted(*arguments):
-        seen.append(arguments[-2:])
+        how = arguments[-1]
+        seen.append((how.noise, how.first_only))
         return wanted(*arguments)
 
     monkeypatch.setattr(train, "measure", noted)
@@ -363,6 +365,39 @@ def test_measurements_are_made_as_asked_for(tmp_path, monkeypatch):
     assert seen[2:] == [(0.0, True)] * 2
     assert Run(small("games=50", "learner.slots=16"), tmp_path / "quiet").go() == 0
     assert curve(tmp_path / "noisy")[0] != curve(tmp_path / "quiet")[0] != curve(tmp_path / "first")[0]
+
+
+def test_searches_are_measured_beside_one_ply(tmp_path):
+    """The best evaluator is the strongest on the average of both, and every number is that of the match it stands for."""
+    searches = 'measure.searches=["depth=3,ties=random"]'
+    words = (
+        "evaluator=linear",
+        "games=150",
+        "learner.slots=16",
+        "measure.every=50",
+        "measure.past=1",
+        "measure.noise=0.2",
+    )
+    run = Run(small(*words, searches), tmp_path)
+    assert run.go() == 0
+    records = curve(tmp_path)
+    names = {record["opponent"] for record in records}
+    assert names == {
+        base + way for base in ("random", "open_lines", "past_1_2") for way in ("", "_depth_3_ties_random")
+    }
+    shallow = {record["games"]: record["ppg"] for record in records if record["opponent"] == "random"}
+    deep = {record["games"]: record["ppg"] for record in records if record["opponent"] == "random_depth_3_ties_random"}
+    assert shallow.keys() == deep.keys()
+    assert shallow != deep
+    both = {number: (shallow[number] + deep[number]) / 2 for number in shallow}
+    assert run.best.games == max(both, key=lambda number: both[number])
+    assert run.best.strength.ppg == pytest.approx(both[run.best.games], abs=1e-4)
+    assert run.best.strength.opponent == "random and random_depth_3_ties_random"
+    player = find_player(run.game, f"{tmp_path / 'evaluator.safetensors'}@depth=3,ties=random", threads=1)
+    result = match(run.game, player, RandomPlayer(run.game), 20, MEASURE_SEED, noise=0.2)
+    assert deep[max(deep)] == pytest.approx(result.mean, abs=1e-4)
+    curves = EventAccumulator(str(tmp_path)).Reload().Tags()["scalars"]
+    assert "strength/open_lines_depth_3_ties_random" in curves
 
 
 def test_another_configuration_does_not_go_on(debug_run, run_main):
@@ -543,6 +578,8 @@ BAD = {
     "odd match": (["measure.games=21"], "measure.games=21"),
     "empty match": (["measure.final_games=0"], "measure.final_games=0"),
     "negative interval": (["measure.every=-1"], "measure.every=-1"),
+    "no search": (['measure.searches=["ties=random"]'], "'ties=random' is no search; write depth=8"),
+    "unknown search": (['measure.searches=["depht=8"]'], "there is no setting 'depht'"),
     "hidden": (["evaluator.hidden=[8,0]"], "evaluator.hidden=[8, 0]"),
     "head": (["evaluator.head=soft"], "'soft'"),
     "activation": (["evaluator.activation=gelu"], "'gelu'"),
