@@ -232,7 +232,12 @@ def _how(settings: dict[str, Any]) -> str:
     measured = settings.get("measure")
     measured = measured if isinstance(measured, dict) else {}
     text = f" Both players' moves are random with probability {measured['noise']}." if measured.get("noise") else ""
-    return text + (" The evaluator always begins." if measured.get("first_only") else "")
+    text += " The evaluator always begins." if measured.get("first_only") else ""
+    searches = measured.get("searches")
+    named = ", ".join(map(str, searches)) if isinstance(searches, list) else ""
+    return text + (
+        f" It plays at 1 ply, and where a search follows the opponent's name with that: {named}." if named else ""
+    )
 
 
 HEAD = ("against", "games of training", "seconds", "points a game", "± one standard error", "games measured")

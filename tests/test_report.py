@@ -56,7 +56,7 @@ def write_run(folder: Path, evaluator: Evaluator) -> Path:
     (folder / ".hydra").mkdir()
     (folder / ".hydra" / "config.yaml").write_text(
         "learner:\n  name: td_forward\n  note: </pre><script>alert(1)</script>\ngames: 4000\nminutes: null\nseed: 17\n"
-        "measure:\n  noise: 0.25\n  first_only: true\n"
+        "measure:\n  noise: 0.25\n  first_only: true\n  searches: [depth=8]\n"
     )
     (folder / ".hydra" / "overrides.yaml").write_text("- game=tic_tac_toe\n- 'learner.note=a b'\n")
     lines = [
@@ -143,7 +143,8 @@ def test_it_says_what_was_trained(run):
         "3,000 of 4,000 (going on, or stopped)",
         "</pre><script>alert(1)</script>",
         "<wizard>",
-        "random with probability 0.25. The evaluator always begins.",
+        "random with probability 0.25. The evaluator always begins. It plays at 1 ply, and where a search follows",
+        "with that: depth=8.",
     ):
         assert said in text, said
 
