@@ -1,12 +1,15 @@
-"""What several test files share: golden data, and random play-outs by counter-based dice."""
+"""What several test files share: golden data, random play-outs by counter-based dice, modules run as commands, and PettingZoo."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from envs.bits import EXPLORE, ROLL, random_unit, random_word
 from envs.game import Game
@@ -54,3 +57,26 @@ def random_game(game: Game, seed: int, number: int = 0, most: int = 100_000) -> 
             moves = game.moves(state)
             move = moves[random_word(seed, number, ply, EXPLORE) % len(moves)]
             state = python_state(game, game.rules.play(state, move))
+
+
+@pytest.fixture
+def run_main(monkeypatch, capsys):
+    """run_main(module, *overrides) -> (exit status, standard error) of `python -m module`, in this process."""
+
+    def call(module, *overrides: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", [module.__name__, *overrides])
+        try:
+            module.main()
+        except SystemExit as end:
+            return int(end.code or 0), capsys.readouterr().err
+        return 0, capsys.readouterr().err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def aec():
+    pytest.importorskip("pettingzoo")
+    from envs import aec
+
+    return aec

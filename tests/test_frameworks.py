@@ -1,11 +1,10 @@
-"""Other people's frameworks: Stable-Baselines3, PettingZoo and OpenSpiel, with their own checkers and our players in them.
+"""Other people's frameworks: Stable-Baselines3 and PettingZoo with their own checkers, and what is said where one is missing.
 
-Gymnasium's checker is run in `test_fronts.py`.
+Gymnasium's checker is run in `test_fronts.py`, OpenSpiel's rules in `test_openspiel.py`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import importlib.util
@@ -18,26 +17,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import ROOT, python_state, random_game
-from gymnasium.error import ResetNeeded
+from conftest import ROOT, python_state
+from front_games import choose as pick
+from front_games import each_game
 
 from envs import environment_id, games
 from envs.errors import InputError
-from envs.front import BoardGameEnv, actions_of
+from envs.front import BoardGameEnv
 from envs.versus import VersusEnv
-from search.agent import Agent
-from search.named import find_evaluator
-from search.players import find_player
-from search.policy import Policy
-from search.searcher import Limits
-
-NAMES = games.names()
-each_game = pytest.mark.parametrize("name", NAMES)
-BOTH_KNOW = ["tic_tac_toe", "connect_four", "othello", "nim", "backgammon"]
-
-
-def pick(mask: np.ndarray, rng: np.random.Generator) -> int:
-    return int(rng.choice(np.flatnonzero(mask)))
 
 
 def payoffs(game: Any, state: Any) -> list[float]:
@@ -45,11 +32,6 @@ def payoffs(game: Any, state: Any) -> list[float]:
     out = np.empty(game.rules.num_players)
     game.rules.payoffs(state, out)
     return np.roll(out, game.rules.seat(state)).tolist()
-
-
-def decisions(game: Any, seed: int, most: int = 120) -> list[Any]:
-    states = random_game(game, seed, most=most)
-    return [s for s in states if not game.rules.outcome(s)[0] and not game.rules.num_chance(s)]
 
 
 # --- Stable-Baselines3 --------------------------------------------------------------------------------------------
@@ -135,15 +117,6 @@ def test_the_example_explains_bad_input(example, capsys, argv, message):
 
 
 # --- PettingZoo ---------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def aec():
-    pytest.importorskip("pettingzoo")
-    from envs import aec
-
-    return aec
-
 
 UNAVOIDABLE = [
     "Observation is not a NumPy array",  # a dict with a mask, as PettingZoo's own board games, which its test knows by name
@@ -338,375 +311,6 @@ def test_pettingzoo_renders_the_same_boards(aec):
     assert env.metadata["name"] == "othello_v0"
     with pytest.raises(InputError, match="unknown render_mode '3d'"):
         aec.env("othello", render_mode="3d")
-
-
-# --- our players in environments ----------------------------------------------------------------------------------
-
-
-@each_game
-def test_actions_spell_the_move_that_was_meant(name):
-    game = games.load(name)
-    for state in decisions(game, seed=2):
-        for move in game.moves(state)[:40]:
-            word, complete = 0, False
-            for action in actions_of(game, state, move):
-                assert not complete
-                mask = np.zeros(game.rules.num_actions, np.int8)
-                game.rules.action_mask(state, word, mask)
-                assert mask[action]
-                word, complete = game.rules.spell(state, word, action)
-            assert complete
-            assert game.rules.play(state, word) == game.rules.play(state, move)
-
-
-def test_a_move_that_nobody_can_spell():
-    game = games.load("tic_tac_toe")
-    with pytest.raises(InputError, match="no legal actions lead from 'X--------' and word 0 to the move 0"):
-        actions_of(game, game.parse("X--------"), 0)
-
-
-PLAYERS = [
-    ("backgammon", "network"),
-    ("backgammon", "pubeval"),
-    ("connect_four", "linear@depth=3"),
-    ("tic_tac_toe", "perfect"),
-    ("tic_tac_toe", "random"),
-    ("tic_tac_toe_three", "shares"),
-    ("tic_tac_toe_three", "shares@depth=2"),
-    ("trees_three", "random"),
-]
-
-
-@pytest.mark.parametrize(("name", "text"), PLAYERS)
-def test_a_named_player_acts_in_both_kinds_of_environment(name, text, aec):
-    """The same game twice: the policy's actions are legal, and make the moves that it says."""
-    game = games.load(name)
-    zoo, front = aec.env(name), gym.make(environment_id(name))
-    zoo.reset(seed=7)
-    front.reset(seed=7)
-    one, other = Policy(name, text, seed=1), Policy(game, text, seed=1)
-    while not any(zoo.terminations.values()):
-        action = one.action(zoo)
-        assert action == other.action(front)
-        assert zoo.last()[0]["action_mask"][action]
-        zoo.step(action)
-        front.step(action)
-    assert zoo.unwrapped.front.state == front.unwrapped.state
-
-
-@pytest.mark.parametrize("plies", [1, 2])
-def test_an_agent_plays_the_moves_it_chooses(plies):
-    game = games.load("backgammon")
-    agent = Agent(game, find_evaluator(game, "linear"), plies=plies)
-    policy, env = Policy(game, agent), BoardGameEnv("backgammon")
-    env.reset(seed=2)
-    for _ in range(12):
-        state = env.state
-        wanted = game.rules.play(state, agent.choose(state))
-        while env.word or env.state is state:
-            env.step(policy.action(env))
-        assert env.state[:4] == tuple(int(x) for x in wanted)[:4]
-
-
-@pytest.mark.parametrize("seat", [0, 1])
-def test_a_perfect_opponent_never_loses(seat):
-    env, rng, lost = (
-        VersusEnv("tic_tac_toe", seat=seat, opponent=Policy("tic_tac_toe", "perfect")),
-        np.random.default_rng(0),
-        0,
-    )
-    for seed in range(60):
-        _, info = env.reset(seed=seed)
-        over = False
-        while not over:
-            _, reward, over, _, info = env.step(pick(info["action_mask"], rng))
-        assert reward <= 0
-        lost += reward < 0
-    assert lost > 20
-
-
-def versus_game(opponent: Any, name: str = "backgammon") -> list[Any]:
-    env, rng, seen = VersusEnv(name, opponent=opponent), np.random.default_rng(1), []
-    _, info = env.reset(seed=5)
-    for _ in range(25):
-        _, _, over, _, info = env.step(pick(info["action_mask"], rng))
-        seen.append(env.state)
-        if over:
-            break
-    return seen
-
-
-def test_an_opponent_by_text_is_the_same_opponent():
-    game = games.load("backgammon")
-    expected = versus_game(Policy(game, "linear"))
-    assert versus_game("search.policy:Policy:linear") == expected
-    assert versus_game(Policy(game, Agent(game, find_evaluator(game, "linear")))) == expected
-    assert versus_game(Policy(game, find_player(game, "linear", threads=1))) == expected
-    assert versus_game("search.policy:Policy:pubeval") != expected
-
-
-def test_an_opponent_draws_from_the_environments_generator():
-    opponent = "search.policy:Policy:open_lines@ties=random"
-    first, again = versus_game(opponent, "tic_tac_toe"), versus_game(opponent, "tic_tac_toe")
-    assert first == again
-
-
-@pytest.mark.parametrize("name", ["backgammon", "connect_four"])
-def test_policies_travel(name):
-    game = games.load(name)
-    limits = Limits(depth=4) if name == "connect_four" else Limits()
-    evaluators = [find_evaluator(game, "linear"), next(iter(game.baselines.values()))]
-    for player in ["linear", *(Agent(game, evaluator, limits=limits) for evaluator in evaluators)]:
-        policy = Policy(name, player)
-        twin = pickle.loads(pickle.dumps(policy))
-        states = decisions(game, seed=1)[:15]
-        assert [twin.move(s) for s in states] == [policy.move(s) for s in states]
-        env = VersusEnv(name, opponent=policy)
-        env.reset(seed=1)
-        assert pickle.loads(pickle.dumps(env)).state == env.state
-
-
-def test_an_agent_with_a_foreign_evaluator_stays_at_home():
-    agent = Agent(games.load("tic_tac_toe"), games.load("tic_tac_toe").baselines["open_lines"])
-    agent.evaluator = object()
-    with pytest.raises(
-        InputError, match="an agent with object cannot be pickled: give the policy the name of its file"
-    ):
-        pickle.dumps(Policy("tic_tac_toe", agent))
-
-
-def test_what_a_policy_refuses(aec):
-    tic_tac_toe = games.load("tic_tac_toe")
-    with pytest.raises(InputError, match="no player 'nobody'"):
-        Policy("tic_tac_toe", "nobody")
-    with pytest.raises(InputError, match="own_share says what a position is worth to its mover alone"):
-        Policy("tic_tac_toe_three", "own_share")
-    with pytest.raises(InputError, match="no player 'perfect' for the 3 players of tic_tac_toe_three; random, shares"):
-        Policy("tic_tac_toe_three", "perfect")
-    with pytest.raises(InputError, match="the agent plays tic_tac_toe, not nim"):
-        Policy("nim", Agent(tic_tac_toe, tic_tac_toe.baselines["open_lines"]))
-    with pytest.raises(InputError, match="no player 'nobody' for tic_tac_toe"):
-        VersusEnv("tic_tac_toe", opponent="search.policy:Policy:nobody")
-    with pytest.raises(InputError, match=r"opponent 'search.policy:Nobody:random' cannot be imported"):
-        VersusEnv("tic_tac_toe", opponent="search.policy:Nobody:random")
-    policy = Policy("tic_tac_toe", "random")
-    with pytest.raises(InputError, match="does not play nim"):
-        policy.action(BoardGameEnv("nim"))
-    with pytest.raises(InputError, match="does not play nim"):
-        VersusEnv("nim", opponent=policy, seat=1).reset()
-    with pytest.raises(InputError, match="is no environment of this project"):
-        policy.action(gym.make("CartPole-v1"))
-    with pytest.raises(InputError, match="no move to choose"):
-        policy.move(tic_tac_toe.parse("XXXOO----"))
-    with pytest.raises(InputError, match="no move to choose"):
-        Policy("backgammon", "random").move(games.load("backgammon").parse("start"))
-    with pytest.raises(ResetNeeded):
-        policy.action(BoardGameEnv("tic_tac_toe"))
-
-
-def test_a_move_that_somebody_else_has_begun():
-    env, policy = BoardGameEnv("backgammon"), Policy("backgammon", "pubeval")
-    env.reset(options={"position": "4HPwATDgc/ABMA", "dice": "31"})
-    env.step(actions_of(env.game, env.state, env.game.find_move(env.state, "8/5 6/5"))[0])
-    before = env.state
-    env.step(policy.action(env))  # pubeval plays 8/5 6/5, too
-    assert env.word == 0
-    assert (
-        env.state[2:4]
-        == python_state(env.game, env.game.rules.play(before, env.game.find_move(before, "8/5 6/5")))[2:4]
-    )
-    env.reset(options={"position": "4HPwATDgc/ABMA", "dice": "31"})
-    env.step(actions_of(env.game, env.state, env.game.find_move(env.state, "24/20"))[0])
-    with pytest.raises(InputError, match="no legal actions lead"):
-        policy.action(env)
-
-
-# --- OpenSpiel ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def spiel():
-    pytest.importorskip("pyspiel")
-    from search import spiel
-
-    return spiel
-
-
-@pytest.mark.parametrize(
-    ("name", "number", "outcomes"),
-    [
-        ("tic_tac_toe", 40, {-1, 0, 1}),
-        ("connect_four", 10, {-1, 1}),
-        ("othello", 8, {-1, 0, 1}),
-        ("nim", 30, {-1, 1}),
-        ("backgammon", 4, {-3, -2, -1, 1, 2, 3}),
-    ],
-)
-def test_both_sides_have_the_same_rules(name, number, outcomes, spiel):
-    found = spiel.cross_check(name, number, seed=1)
-    assert found.differences == ()
-    assert sum(found.endings.values()) == number
-    assert set(found.endings) <= outcomes
-    assert len(found.endings) >= 2
-    assert found.results > 2 * found.decisions > 8 * number
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BOTH_KNOW)
-def test_both_sides_have_the_same_rules_in_many_games(name, spiel):
-    assert spiel.cross_check(name, 200, seed=2).differences == ()
-
-
-def broken(name: str, **kernels: Any) -> Any:
-    """The game with other rules, uncompiled."""
-    game = games.load(name)
-    return dataclasses.replace(game, rules=game.rules._replace(**kernels))
-
-
-OTHELLO = games.load("othello")
-
-
-def fewest_discs_win(state):
-    over, value = OTHELLO.rules.outcome(state)
-    return over, -value
-
-
-def test_the_cross_check_sees_wrong_rules(spiel, monkeypatch):
-    nim, backgammon = games.load("nim"), games.load("backgammon")
-
-    def one_too_few(state, moves, rows):
-        return max(1, nim.rules.expand(state, moves, rows) - 1)
-
-    def uneven(state, i):
-        rolled, probability = backgammon.rules.chance(state, i)
-        return rolled, probability * (0.5 if i == 3 else 1.0)
-
-    for game, what in (
-        (broken("nim", expand=one_too_few), "only one side has"),
-        (broken("othello", outcome=fewest_discs_win), "for seat 0; OpenSpiel: over"),
-        (broken("backgammon", chance=uneven), "chances"),
-    ):
-        monkeypatch.setattr(
-            spiel.games, "load", lambda name, game=game, load=games.load: game if name == game.name else load(name)
-        )
-        differences = spiel.cross_check(game.name, 1).differences
-        monkeypatch.undo()
-        assert differences
-        assert what in differences[0].what
-
-
-def their_game(spiel: Any, name: str) -> Any:
-    import pyspiel
-
-    return pyspiel.load_game("nim", {"is_misere": False}) if name == "nim" else pyspiel.load_game(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "player", "least"),
-    [
-        ("tic_tac_toe", "perfect", 0),
-        ("connect_four", "linear@depth=4", 1),
-        ("othello", "positional@depth=2", None),
-        ("nim", "nim_sum", None),
-        ("backgammon", "network", None),
-    ],
-)
-@pytest.mark.parametrize("seat", [0, 1])
-def test_our_players_play_there(name, player, least, seat, spiel):
-    """Against OpenSpiel's own random bot, refereed by OpenSpiel."""
-    from open_spiel.python.algorithms.evaluate_bots import evaluate_bots
-    from open_spiel.python.bots.uniform_random import UniformRandomBot
-
-    game, rng = their_game(spiel, name), np.random.RandomState(seat)
-    bots = [UniformRandomBot(i, rng) for i in range(2)]
-    bots[seat] = spiel.SpielBot(game, seat, player)
-    returns = [evaluate_bots(game.new_initial_state(), bots, rng)[seat] for _ in range(5)]
-    assert sum(returns) >= 3
-    assert least is None or min(returns) >= least
-
-
-def test_a_bot_plays_what_the_player_plays(spiel):
-    """Actions of Connect Four have the same numbers on both sides."""
-    game = their_game(spiel, "connect_four")
-    bot, policy, state = spiel.SpielBot(game, 0, "linear"), Policy("connect_four", "linear"), game.new_initial_state()
-    ours = games.load("connect_four").rules.initial()
-    while not state.is_terminal():
-        action = bot.step(state)
-        assert action == policy.move(ours)
-        state.apply_action(action)
-        ours = games.load("connect_four").rules.play(ours, action)
-
-
-def after_a_double(spiel: Any) -> Any:
-    """A state of their backgammon before the first half of a double."""
-    rng, state = np.random.default_rng(0), their_game(spiel, "backgammon").new_initial_state()
-    while True:
-        dice = state.observation_tensor(0)[-2:]
-        if not state.is_chance_node() and dice[0] == dice[1]:
-            return state
-        state.apply_action(int(rng.choice(state.legal_actions())))
-
-
-@pytest.mark.parametrize("player", ["network", "pubeval"])
-def test_a_double_is_two_turns_there(player, spiel):
-    state, game = after_a_double(spiel), games.load("backgammon")
-    mover, ours = state.current_player(), spiel.our_state(state)
-    wanted = python_state(game, game.rules.play(ours, Policy(game, player).move(ours)))
-    bot = spiel.SpielBot(state.get_game(), mover, player)
-    state.apply_action(bot.step(state))
-    assert state.current_player() == mover
-    newcomer = spiel.SpielBot(state.get_game(), mover, player)  # who has not seen the first half
-    assert newcomer.step(state) == bot.step(state)
-    state.apply_action(bot.step(state))
-    assert state.is_chance_node()
-    assert spiel.our_state(state, 1 - mover) == wanted
-
-
-def test_a_double_begun_by_somebody_else(spiel):
-    state = after_a_double(spiel)
-    results, bot = {}, spiel.SpielBot(state.get_game(), state.current_player(), "pubeval")
-    for action in state.legal_actions():
-        with contextlib.suppress(InputError):
-            results[action] = bot.step(state.child(action))
-    assert 0 < len(results) < len(state.legal_actions())
-    other = next(action for action in state.legal_actions() if action not in results)
-    with pytest.raises(InputError, match="would not have begun this turn so"):
-        bot.step(state.child(other))
-
-
-def test_games_that_only_one_side_knows(spiel):
-    import pyspiel
-
-    with pytest.raises(InputError, match="do not both know 'chess'; they do: tic_tac_toe, connect_four"):
-        spiel.spiel_game("chess")
-    for text, message in (
-        ("nim", "is_misere must be False, not True"),
-        ("connect_four(rows=5)", "rows must be 6, not 5"),
-        ("backgammon(hyper_backgammon=true)", "hyper_backgammon must be False, not True"),
-        ("hex", "do not both know 'hex'"),
-    ):
-        with pytest.raises(InputError, match=message):
-            spiel.SpielBot(pyspiel.load_game(text), 0, "random")
-    with pytest.raises(InputError, match="no player 'nobody'"):
-        spiel.SpielBot(pyspiel.load_game("othello"), 0, "nobody")
-    large = pyspiel.load_game("nim", {"is_misere": False, "pile_sizes": "3;16"})
-    with pytest.raises(InputError, match=r"piles \[3, 16\]: Nim has up to 7 heaps of up to 15 here"):
-        spiel.SpielBot(large, 0, "nim_sum").step(large.new_initial_state())
-
-
-def test_the_command_line_of_the_cross_check(spiel, capsys, monkeypatch):
-    assert spiel.main(["nim", "--games", "3"]) == 0
-    assert "nim: 3 random games" in capsys.readouterr().out
-    wrong = broken("othello", outcome=fewest_discs_win)
-    monkeypatch.setattr(spiel.games, "load", lambda name, load=games.load: wrong if name == "othello" else load(name))
-    assert spiel.main(["othello", "--games", "1"]) == 1
-    assert "1 differences" in capsys.readouterr().out
-    for argv, message in (
-        (["chess"], "do not both know 'chess'"),
-        (["nim", "--games", "0"], "--games must be at least 1, not 0"),
-    ):
-        assert spiel.main(argv) == 2
-        assert message in capsys.readouterr().err
 
 
 # --- without the extras -------------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
-"""The Gymnasium fronts, for every game there is: API, masks against the move generator, copies, errors, pictures."""
+"""The Gymnasium fronts, for every game there is: API, masks against the move generator, copies, opponents, errors."""
 
 from __future__ import annotations
 
 import copy
-import functools
 import pickle
 import subprocess
 import sys
@@ -13,18 +12,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import ROOT, python_state, random_game
+from front_games import START, backgammon_state, choose, each_game, finish, payoff, same
 from gymnasium.error import ResetNeeded
-from gymnasium.utils.env_checker import check_env, data_equivalence
+from gymnasium.utils.env_checker import check_env
 
 from envs import environment_id, games
 from envs.errors import InputError
 from envs.front import BoardGameEnv
-from envs.games.backgammon.notation import from_board, read_roll
 from envs.vector import BoardGameVectorEnv
 from envs.versus import VersusEnv, greedy, is_legal, random_mover
-
-NAMES = games.names()
-each_game = pytest.mark.parametrize("name", NAMES)
 
 
 def last_mover(game, state, np_random):
@@ -33,38 +29,10 @@ def last_mover(game, state, np_random):
 
 
 NO_PLAYER = 3
-START = {24: 2, 13: 5, 8: 3, 6: 5}
 
 
 def wrong_mover(game, state, np_random):
     return -7
-
-
-def choose(mask, rng):
-    return int(rng.choice(np.flatnonzero(mask)))
-
-
-def finish(env, rng, info, most=5000):
-    """Random legal actions to the end: [(observation, reward, terminated, truncated, info), ...]"""
-    steps = []
-    while len(steps) < most:
-        steps.append(env.step(choose(info["action_mask"], rng)))
-        info = steps[-1][-1]
-        if steps[-1][2] or steps[-1][3]:
-            return steps
-    raise AssertionError(f"no end after {most} actions")
-
-
-def payoff(game, state, seat):
-    """What a state is worth to a seat: 0 while the game is on."""
-    out = np.zeros(game.rules.num_players)
-    if game.rules.outcome(state)[0]:
-        game.rules.payoffs(state, out)
-    return out[(seat - game.rules.seat(state)) % len(out)]
-
-
-def same(a, b):
-    return data_equivalence(a, b, exact=True)
 
 
 # --- Gymnasium's own checks ----------------------------------------------------------------------------------
@@ -162,13 +130,6 @@ def test_actions_spell_exactly_the_legal_moves(name):
     for state in decisions(game, seed=4, most=160):
         results = {tuple(python_state(game, game.rules.play(state, w))) for w in spelled_words(game.rules, state)}
         assert results == expanded(game, state), game.format(state)
-
-
-def backgammon_state(mine, his, dice=None):
-    """A state from {point: checkers}, each side counting from its own end, 25 the bar; the others are borne off."""
-    me, opponent = ([side.get(point, 0) for point in range(1, 26)] + [0] for side in (mine, his))
-    state = from_board(me, opponent)
-    return state._replace(roll=read_roll(state, dice)) if dice else state
 
 
 @pytest.mark.parametrize(
@@ -441,197 +402,3 @@ def test_bad_opponents_of_three(opponent, message):
 def test_an_opponent_that_cheats_is_caught():
     with pytest.raises(InputError, match="played -7, illegal in"):
         VersusEnv("backgammon", seat=1, opponent="test_fronts:wrong_mover").reset(seed=0)
-
-
-# --- many games at once --------------------------------------------------------------------------------------------------
-
-
-def random_actions(info, rng):
-    return (rng.random(info["action_mask"].shape) * info["action_mask"]).argmax(axis=1)
-
-
-@each_game
-def test_vector_rows_play_by_the_same_rules(name):
-    """Each row is replayed on the kernels: states, masks, rewards and final views, through several autoresets."""
-    env, rng = gym.make_vec(environment_id(name), num_envs=5).unwrapped, np.random.default_rng(1)
-    assert isinstance(env, BoardGameVectorEnv)
-    game = env.game
-    assert env.metadata["autoreset_mode"] == gym.vector.AutoresetMode.SAME_STEP
-    observations, info = env.reset(seed=2)
-    words, ends = [0] * 5, 0
-    for _ in range(400):
-        before = env.states()
-        for i, state in enumerate(before):
-            single = BoardGameEnv(game)
-            single._state, single._word, single._over = state, words[i], False
-            assert same(observations[i], single.observation())
-            assert same(info["action_mask"][i], single._mask())
-            assert info["mover"][i] == single.mover
-        assert observations in env.observation_space
-        actions = random_actions(info, rng)
-        observations, rewards, terminated, truncated, info = env.step(actions)
-        for i, action in enumerate(actions):
-            word, complete = game.rules.spell(before[i], words[i], int(action))
-            words[i] = 0 if complete else int(word)
-            child = game.rules.play(before[i], word) if complete else before[i]
-            over, _ = game.rules.outcome(child)
-            assert terminated[i] == over
-            assert rewards[i] == payoff(game, child, 0)
-            if over:
-                ends += 1
-                single = BoardGameEnv(game)
-                single._state = child
-                assert same(info["final_obs"][i], single.observation())
-                assert not info["final_info"]["action_mask"][i].any()
-                assert info["final_info"]["mover"][i] == single.mover
-            if terminated[i] or truncated[i]:
-                words[i] = 0
-        assert ("final_obs" in info) == bool((terminated | truncated).any())
-        if "final_obs" in info:
-            assert np.array_equal(info["_final_obs"], terminated | truncated)
-        if ends >= 3:
-            return
-    raise AssertionError(f"only {ends} games ended")
-
-
-@each_game
-def test_a_vector_row_depends_on_its_seed_alone(name):
-    def column(seed, num_envs, row):
-        env = BoardGameVectorEnv(name, num_envs)
-        _, info = env.reset(seed=seed)
-        seen = []
-        for _ in range(60):
-            _, rewards, _, _, info = env.step(info["action_mask"].argmax(axis=1))
-            seen.append((env.states()[row], rewards[row]))
-        return seen
-
-    assert column(7, 3, 2) == column(9, 1, 0) == column([1, 9], 2, 1)
-
-
-def test_vector_dice_differ_between_rows_and_games():
-    env = BoardGameVectorEnv("backgammon", 200)
-    env.reset(seed=0)
-    first = [state.roll for state in env.states()]
-    env.reset()
-    second = [state.roll for state in env.states()]
-    env.reset(seed=0)
-    assert len(set(first)) == 15
-    assert first != second
-    assert [state.roll for state in env.states()] == first
-
-
-def test_vector_arrays_are_new_at_every_call():
-    env = BoardGameVectorEnv("tic_tac_toe", 2)
-    observations, info = env.reset(seed=0)
-    mask = info["action_mask"]
-    kept = observations.copy(), mask.copy()
-    mask[:] = 0
-    assert env.action_masks().all()
-    env.step([0, 8])
-    assert np.array_equal(observations, kept[0])
-
-
-def test_vector_illegal_actions():
-    env = BoardGameVectorEnv("tic_tac_toe", 3)
-    env.reset(seed=0)
-    env.step([0, 1, 2])
-    _, rewards, terminated, truncated, info = env.step([0, 2, 77])
-    assert rewards.tolist() == [1, 0, 1]
-    assert terminated.tolist() == [True, False, True]
-    assert not truncated.any()
-    assert info["final_info"]["illegal_action"].tolist() == [0, 0, 77]
-    assert info["final_info"]["_illegal_action"].tolist() == [True, False, True]
-    assert info["action_mask"].sum(axis=1).tolist() == [9, 7, 9]
-    strict = BoardGameVectorEnv("tic_tac_toe", 2, illegal="raise")
-    strict.reset(options={"position": "XOXXOOOX-"})
-    with pytest.raises(InputError, match="action 6 is illegal in game 1; legal: 8"):
-        strict.step([8, 6])
-
-
-def test_vector_limits_and_shapes():
-    env = gym.make_vec("deltaw/TicTacToe-v0", num_envs=2, max_episode_steps=3)
-    env.reset(seed=0)
-    for actions in ([0, 0], [1, 1]):
-        assert not env.step(actions)[3].any()
-    _, rewards, terminated, truncated, info = env.step([2, 2])
-    assert truncated.all()
-    assert not terminated.any()
-    assert not rewards.any()
-    assert (info["action_mask"] == 1).all()
-    with pytest.raises(InputError, match=r"shape \(3,\); it must be \(2,\)"):
-        env.step([0, 1, 2])
-    with pytest.raises(InputError, match="3 seeds for 2 games"):
-        env.reset(seed=[1, 2, 3])
-    with pytest.raises(InputError, match="call reset"):
-        BoardGameVectorEnv("tic_tac_toe", 1).step([0])
-
-
-def test_vector_statistics_wrapper_counts_episodes():
-    env = gym.wrappers.vector.RecordEpisodeStatistics(gym.make_vec("deltaw/TicTacToe-v0", num_envs=4))
-    _, info = env.reset(seed=0)
-    rng, lengths = np.random.default_rng(0), []
-    for _ in range(40):
-        _, _, terminated, _, info = env.step(random_actions(info, rng))
-        if terminated.any():
-            lengths += info["episode"]["l"][terminated].tolist()
-    assert len(lengths) >= 12
-    assert 5 <= min(lengths) <= max(lengths) <= 9
-
-
-# --- pictures ---------------------------------------------------------------------------------------------------------------
-
-
-@each_game
-@pytest.mark.parametrize("front", [BoardGameEnv, VersusEnv])
-def test_rendering(name, front):
-    env = front(name, render_mode="rgb_array")
-    env.reset(seed=0)
-    first = env.render()
-    assert first.dtype == np.uint8
-    assert first.ndim == 3
-    assert first.shape[2] == 3
-    assert len(np.unique(first.reshape(-1, 3), axis=0)) >= 2
-    finish(env, np.random.default_rng(0), {"action_mask": env._mask()})
-    last = env.render()
-    assert last.shape == first.shape
-    assert (last != first).any()
-    text = front(name, render_mode="ansi")
-    text.reset(seed=0)
-    assert len(text.render().splitlines()) >= 3
-    assert front(name).render() is None
-
-
-def test_backgammon_text_board():
-    game = games.load("backgammon")
-    state = backgammon_state({2: 7, 22: 2, 25: 1}, {25: 2}, "31")
-    lines = game.ansi(state).splitlines()
-    assert lines[0] == f" Position ID: {game.format(state)}"
-    assert [line[21] for line in lines[2:7]] == [" ", " ", " ", "O", "O"]
-    assert [line[36:39] for line in lines[8:13]] == [" 7 ", " X ", " X ", " X ", " X "]
-    assert lines[7].endswith("X rolled 3-1")
-    assert lines[2].endswith("O: 50 pips, 13 off")
-    assert lines[12].endswith("5 off")
-    colored = game.ansi(state, color=True)
-    assert "\033[" in colored
-    assert "\033[" not in game.ansi(state)
-
-
-def test_the_backgammon_picture_stays_put_when_the_turn_passes():
-    """Seat 0 is at the bottom whoever moves, so only the numbers of the points change."""
-    game = games.load("backgammon")
-    state = backgammon_state({24: 2, 6: 7, 3: 1, 25: 1}, {13: 4, 2: 1})
-    turned = state._replace(
-        me_low=state.opponent_low, me_high=state.opponent_high,
-        opponent_low=state.me_low, opponent_high=state.me_high, seat=1,
-    )  # fmt: skip
-    board = functools.partial(np.array, dtype=np.int16)
-    middle = (slice(45, 655), slice(30, 870))
-    assert np.abs(board(game.draw(state))[middle] - board(game.draw(turned))[middle]).max() <= 2
-    assert (board(game.draw(state)) != board(game.draw(turned))).any()
-
-
-def test_human_mode_is_gymnasiums_wrapper():
-    with pytest.warns(UserWarning, match="HumanRendering"):
-        env = gym.make("deltaw/TicTacToe-v0", render_mode="human")
-    assert env.render_mode == "human"
-    assert env.unwrapped.render_mode == "rgb_array"

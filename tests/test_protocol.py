@@ -1,48 +1,21 @@
-"""Requests and answers of both doors: positions that read back, absolute boards, values against plain minimax, and every kind of bad request."""
+"""Requests and answers of both doors: positions that read back, absolute boards, values against plain minimax, stopping."""
 
 from __future__ import annotations
 
 import base64
 import functools
-import json
 
 import numpy as np
 import pytest
-from conftest import random_game
-from toy_games import random_evaluator
+from protocol_answers import NAMES, PROTOCOL, THINKER, ask, good, states
 
 from envs import games
 from envs.control import STOP, Switch, make_control, supervised
-from envs.errors import InputError
 from search import view
 from search.agent import Agent
-from search.evaluator import save_evaluator
 from search.named import find_evaluator
-from search.offer import make_offer
-from search.protocol import KEYS, LONGEST, MOST_BYTES, MOST_ERROR, Protocol, read_request, write_answer
+from search.protocol import KEYS, LONGEST, write_answer
 from search.thinker import KEPT, Thinker
-
-NAMES = games.names()
-PROTOCOL = Protocol(make_offer(NAMES))
-THINKER = Thinker()
-
-
-def ask(do: str, protocol: Protocol = PROTOCOL, **request) -> dict:
-    """The answer as a client reads it."""
-    answer = protocol.answer(read_request(json.dumps({"do": do, **request})), THINKER)
-    return json.loads(write_answer(answer))
-
-
-def good(do: str, **request) -> dict:
-    answer = ask(do, **request)
-    assert answer["ok"], answer
-    return answer
-
-
-def states(name: str, number: int = 0) -> list:
-    """The states of a random game, dice before and after the roll."""
-    return list(random_game(games.load(name), 11, number))
-
 
 # --- positions ------------------------------------------------------------------------------------------------------------
 
@@ -314,203 +287,7 @@ def test_a_search_stopped_at_once_still_answers(name, place, do):
     assert good(do, game=name, **place | {"depth": 1})["ok"]  # the next one is not stopped
 
 
-# --- players by name ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def mine(tmp_path) -> str:
-    path = tmp_path / "secret folder" / "mine.safetensors"
-    save_evaluator(random_evaluator(games.load("backgammon"), 1), path)
-    return str(path)
-
-
-def test_a_file_plays_under_its_name_and_no_answer_tells_where_it_is(mine):
-    protocol = Protocol(make_offer(["backgammon", "nim"], [mine, "pubeval", f"{mine}@plies=1", "parity"]))
-    info = ask("info", protocol)
-    names = [[player["name"] for player in game["players"]] for game in info["games"]]
-    assert names == [["mine", "pubeval", "mine@plies=1"], ["parity"]]
-    answers = [info]
-    for player, depth in (("mine", 2), ("mine@plies=1", 1)):
-        answers.append(ask("analyze", protocol, game="backgammon", dice="31", player=player))
-        assert answers[-1]["ranked"][0]["depth"] == depth
-    answers += [ask("analyze", protocol, game="backgammon", player=name) for name in (mine, "network", "other")]
-    assert [answer["ok"] for answer in answers[-3:]] == [False] * 3
-    assert not any("secret folder" in json.dumps(answer) for answer in answers[:-3] + answers[-2:])
-
-
-def test_an_onnx_file_plays_by_plies(tmp_path):
-    pytest.importorskip("onnx")
-    pytest.importorskip("onnxruntime")
-    from learn.onnx_graph import onnx_bytes, target_of
-
-    ours = find_evaluator(games.load("othello"), "ntuple")
-    path = tmp_path / "net.onnx"
-    path.write_bytes(onnx_bytes(ours, target_of(ours.description)))
-    protocol = Protocol(make_offer(["othello"], [str(path), "ntuple"]))
-    theirs, same = (ask("analyze", protocol, game="othello", player=name, plies=1) for name in ("net", "ntuple"))
-    np.testing.assert_allclose([m["value"] for m in theirs["ranked"]], [m["value"] for m in same["ranked"]], atol=2e-6)
-    refused = ask("choose", protocol, game="othello", player="net", depth=3)["error"]
-    assert "runs in onnxruntime" in refused
-    assert str(tmp_path) not in refused
-
-
-@pytest.mark.parametrize(
-    ("names", "players", "message"),
-    [
-        (["chess"], [], "unknown game 'chess'"),
-        (["nim"], ["network"], "no evaluator 'network' for nim"),
-        (["nim"], ["/etc/hostname"], "no evaluator file"),
-        (["backgammon"], ["network", "network"], "two players of backgammon are called network"),
-        (["backgammon"], ["network@ties=random"], "ties are broken at random in matches only"),
-        (["backgammon"], ["network@sides=2"], "there is no setting 'sides'"),
-        (["backgammon"], ["lost.safetensors"], "there is no evaluator file lost.safetensors"),
-    ],
-)
-def test_offers_that_make_no_sense(names, players, message):
-    with pytest.raises(InputError, match=message):
-        make_offer(names, players)
-
-
-def test_a_game_for_which_no_player_is_named_has_its_usual_ones(mine):
-    players = make_offer(["nim", "backgammon", "connect_four"], [mine]).players
-    assert [list(players[game]) for game in players] == [
-        ["nim_sum", "parity"],
-        ["mine"],
-        ["linear", "points_1", "points_2"],
-    ]
-
-
-def test_a_game_without_players_can_still_be_looked_at():
-    offer = make_offer(["nim"])
-    offer.players["nim"].clear()
-    protocol = Protocol(offer)
-    assert ask("info", protocol)["games"][0]["players"] == []
-    assert ask("show", protocol, game="nim")["ok"]
-    assert "nim has no player yet" in ask("choose", protocol, game="nim")["error"]
-
-
-def test_a_file_of_another_game_is_refused(mine):
-    with pytest.raises(InputError, match="evaluates backgammon, which is not among: nim"):
-        make_offer(["nim"], [mine])
-
-
-def test_a_players_own_settings_hold_where_a_request_says_nothing():
-    protocol = Protocol(
-        make_offer(["tic_tac_toe"], ["ntuple@depth=2", "ntuple@plies=1", "open_lines@algorithm=alphabeta,depth=3"])
-    )
-
-    def depth(player: str, **wish) -> int:
-        return ask("choose", protocol, game="tic_tac_toe", player=player, **wish)["depth"]
-
-    assert [depth(player) for player in protocol.offer.players["tic_tac_toe"]] == [2, 1, 3]
-    assert depth("ntuple@depth=2", depth=4) == depth("ntuple@plies=1", depth=4) == 4
-    assert depth("ntuple@depth=2", plies=1) == 1
-
-
-# --- bad requests ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "is not JSON"),
-        ("{", "is not JSON"),
-        ('{"do": NaN}', "is not JSON"),
-        ("[" * 60_000, "is not JSON"),
-        ('{"seed": ' + "9" * 5000 + "}", "is not JSON"),
-        ("[1]", "is no object"),
-        ('"do"', "is no object"),
-        (b"\xff", "not UTF-8"),
-        ('{"do": "' + "x" * MOST_BYTES + '"}', "longer than 65536 bytes"),
-    ],
-)
-def test_what_is_no_request(text, message):
-    with pytest.raises(InputError, match=message) as error:
-        read_request(text if isinstance(text, bytes) else text.encode())
-    assert "\n" not in str(error.value)
-    assert len(str(error.value)) < MOST_ERROR
-
-
-PLACE = {"game": "tic_tac_toe"}
-
-
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        ({}, '"do" is missing; it is one of: info, show, roll, move, analyze, choose'),
-        ({"do": "dance"}, '"do" is "dance"'),
-        ({"do": ["show"]}, '"do" is ["show"]'),
-        ({"do": "info", "game": "nim"}, "info takes no 'game'; it takes: nothing"),
-        ({"do": "show", "move": "a1", **PLACE}, "show takes no 'move'; it takes: game, position, dice"),
-        ({"do": "show"}, 'show needs a "game"'),
-        ({"do": "show", "game": 3}, '"game" is 3; it must be a text'),
-        ({"do": "show", "game": "chess"}, "there is no game 'chess' here"),
-        ({"do": "show", "game": "x" * 101}, '"game" has 101 characters'),
-        ({"do": "show", "position": "", **PLACE}, '"position" is ""; it must be a text'),
-        ({"do": "show", "position": "x" * 1001, **PLACE}, '"position" has 1001 characters'),
-        ({"do": "show", "position": "XX-------", **PLACE}, "XX-------"),
-        ({"do": "show", "dice": "31", **PLACE}, "tic_tac_toe has no dice, but '31' were given"),
-        ({"do": "show", "game": "backgammon", "dice": "71"}, "'71' are no dice"),
-        ({"do": "show", "game": "backgammon", "dice": [3, 1]}, '"dice" is [3, 1]; it must be a text'),
-        ({"do": "show", "game": "backgammon", "dice": "66"}, "the opening roll is never a double"),
-        ({"do": "show", "game": "trees_chance", "dice": "1"}, "no dice are due in 'start'"),
-        ({"do": "roll", **PLACE}, "there is nothing to roll in '---------'"),
-        ({"do": "roll", "game": "backgammon", "seed": -1}, '"seed" is -1; it must be a whole number from 0'),
-        ({"do": "roll", "game": "backgammon", "seed": 1 << 63}, '"seed" is 9223372036854775808'),
-        ({"do": "roll", "game": "backgammon", "seed": True}, '"seed" is true'),
-        ({"do": "move", **PLACE}, 'move needs a "move"'),
-        ({"do": "move", "move": "z9", **PLACE}, "'z9' is not a legal move here; legal: a1, b1"),
-        ({"do": "move", "move": "a1", "position": "XXXOO----", **PLACE}, "is finished: -1 for the side to move"),
-        ({"do": "move", "move": "8/5 6/5", "game": "backgammon"}, "has no dice yet"),
-        ({"do": "move", "move": "8/5 6/4", "game": "backgammon", "dice": "31"}, "is not legal with 31; legal: "),
-        ({"do": "choose", "game": "backgammon"}, "has no dice yet"),
-        ({"do": "choose", "position": "XXXOO----", **PLACE}, "is finished"),
-        (
-            {"do": "choose", "player": "network", **PLACE},
-            "there is no player 'network' of tic_tac_toe here; there are: ntuple",
-        ),
-        ({"do": "choose", "player": "../../etc/passwd", **PLACE}, "there is no player '../../etc/passwd'"),
-        ({"do": "choose", "seconds": 11, **PLACE}, '"seconds" is 11; it must be a number from 0.01 to 10'),
-        ({"do": "choose", "seconds": 0, **PLACE}, '"seconds" is 0'),
-        ({"do": "choose", "seconds": "1", **PLACE}, '"seconds" is "1"'),
-        ({"do": "choose", "depth": 65, **PLACE}, '"depth" is 65; it must be a whole number from 1 to 64'),
-        ({"do": "choose", "depth": 2.0, **PLACE}, '"depth" is 2.0'),
-        ({"do": "choose", "plies": 3, **PLACE}, '"plies" is 3; it must be a whole number from 1 to 2'),
-        ({"do": "choose", "plies": 1, "depth": 2, **PLACE}, "plies and depth exclude each other"),
-        ({"do": "analyze", "top": 0, **PLACE}, '"top" is 0'),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_bad_requests_get_one_clear_line(request_, message):
-    answer = PROTOCOL.answer({"id": [7], **request_}, THINKER)
-    assert (answer["ok"], answer["id"]) == (False, [7])
-    assert message in answer["error"]
-    assert set(answer) == {"ok", "error", "id"}
-    assert answer["error"].isprintable()
-    assert len(answer["error"]) <= MOST_ERROR
-    write_answer(answer)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_damaged_positions_are_refused_or_read_but_never_break_anything(name):
-    random = np.random.default_rng(3)
-    texts = [view.position(games.load(name), state).text for state in states(name)[:20]]
-    characters = list("XOZ-./:0123456789 abcdefgh=+²٣é\x00\n'\"\\A*()")
-    for _ in range(150):
-        text = list(texts[random.integers(len(texts))])
-        for _ in range(random.integers(1, 4)):
-            i = int(random.integers(len(text) + 1))
-            text[i : i + int(random.integers(2))] = [characters[random.integers(len(characters))]]
-        answer = ask("show", game=name, position="".join(text))
-        assert answer["ok"] or not answer["error"].startswith("internal error")
-
-
-def test_our_own_mistakes_are_answered_too(capsys):
-    protocol = Protocol(make_offer(["nim"]))
-    protocol._answers["show"] = lambda request: 1 // 0
-    answer = ask("show", protocol, game="nim", id="x")
-    assert answer == {"ok": False, "error": "internal error: this request met a mistake in the program", "id": "x"}
-    assert "ZeroDivisionError" in capsys.readouterr().err
+# --- the documentation ------------------------------------------------------------------------------------------------
 
 
 def test_every_request_is_known_to_the_documentation():

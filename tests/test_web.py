@@ -6,8 +6,7 @@ A headless Chromium is driven by selenium; skipped where one of them is missing.
 from __future__ import annotations
 
 import json
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,24 +14,18 @@ import pytest
 
 pytest.importorskip("selenium")
 
-from command_lines import assert_one_line
 from conftest import random_game
-from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from web_page import Page, ask, number
 
-from docs.screenshots import CHROMIUM, DRIVER, main, open_browser, serving
+from docs.screenshots import CHROMIUM, DRIVER, open_browser, serving
 from envs import games
 from envs.games.backgammon.notation import from_board, position_id
 from search import view
 
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")
 
-PATIENCE = 60.0
-"""seconds until something awaited counts as missing: kernels may have to be compiled"""
 GAMES = ("connect_four", "backgammon", "othello", "tic_tac_toe_three", "nim")
 
 
@@ -61,113 +54,6 @@ def page(chromium, url) -> Iterator[Page]:
     yield page
     complaints = [entry["message"] for entry in chromium.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
     assert not complaints
-
-
-class Page:
-    """What a person does and sees."""
-
-    def __init__(self, driver: WebDriver, url: str) -> None:
-        self.driver, self.url = driver, url
-
-    def open(self) -> None:
-        self.driver.get(self.url)
-        self.wait(lambda: self.status() not in ("", "Loading …"))
-
-    def forget(self) -> None:
-        self.open()
-        self.driver.execute_script("localStorage.clear(); sessionStorage.clear()")
-        self.open()
-
-    def wait(self, condition: Callable[[], Any]) -> Any:
-        return WebDriverWait(self.driver, PATIENCE, 0.03).until(lambda _: condition())
-
-    def one(self, selector: str) -> WebElement:
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def script(self, text: str, *arguments: Any) -> Any:
-        return self.driver.execute_script(text, *arguments)
-
-    def texts(self, selector: str, attribute: str | None = None) -> list[str]:
-        """Texts (or an attribute) of all that match, read at one moment."""
-        read = "e.getAttribute(arguments[1])" if attribute else "e.textContent"
-        return self.script(f"return [...document.querySelectorAll(arguments[0])].map(e => {read})", selector, attribute)
-
-    def status(self) -> str:
-        return "".join(self.texts("#status"))
-
-    def choose(self, field: str, value: str) -> None:
-        Select(self.one(f"#{field}")).select_by_value(value)
-
-    def play_game(self, name: str) -> None:
-        if self.one("#game").get_property("value") != name:
-            self.choose("game", name)
-            self.wait(lambda: self.one("#board").get_attribute("class") == f"board {kind(name)} {name}")
-
-    def sit(self, *players: str) -> None:
-        for i, player in enumerate(players, 1):
-            Select(self.one(f"#seats .seat:nth-child({i}) select")).select_by_value(player)
-
-    def tick(self, field: str, wanted: bool) -> None:
-        if self.one(f"#{field}").is_selected() != wanted:
-            self.one(f"#{field}").click()
-
-    def click(self, selector: str) -> None:
-        """Clicks what matches now; values that arrive may draw it anew in between."""
-        while True:
-            try:
-                return self.one(selector).click()
-            except StaleElementReferenceException:
-                continue
-
-    def enter(self, field: str, text: str) -> None:
-        element = self.one(f"#{field}")
-        element.clear()
-        element.send_keys(text, Keys.ENTER)
-
-    def set_up(self, position: str) -> None:
-        self.enter("position", position)
-        self.wait(lambda: self.one("#position").get_property("value") == position)
-
-    def listen(self) -> None:
-        """Keeps a copy of every analysis that the page is sent from now on."""
-        self.script("""
-            window.heard = {};
-            const original = window.fetch;
-            window.fetch = async (...words) => {
-              const answer = await original(...words);
-              const copy = await answer.clone().json();
-              if (copy.ranked) window.heard[copy.position] = copy;
-              return answer;
-            };""")
-
-    def heard(self) -> dict[str, dict[str, Any]]:
-        """The last analysis of each position."""
-        return self.script("return window.heard")
-
-    def record(self) -> list[str]:
-        return self.texts(".ply")
-
-    def cells(self, count: int) -> list[int]:
-        """The pieces that are drawn."""
-        pieces = zip(self.texts("[data-cell]", "data-cell"), self.texts("[data-cell]", "data-piece"), strict=True)
-        drawn = {int(cell): int(piece) for cell, piece in pieces}
-        return [drawn.get(cell, 0) for cell in range(count)]
-
-
-def kind(name: str) -> str:
-    return view.kind_of(games.load(name))
-
-
-def ask(url: str, **request: Any) -> dict[str, Any]:
-    """The server's own answer, without the page."""
-    body = json.dumps(request).encode()
-    asked = urllib.request.Request(f"{url}api", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
-        return json.load(answer)
-
-
-def number(text: str) -> float:
-    return float(text.replace("−", "-"))
 
 
 def after(name: str, moves: list[str], position: str = "start") -> Any:
@@ -540,20 +426,3 @@ def test_a_tab_closed_in_mid_search_holds_nobody_up(page, url):
     page.choose("depth", "depth:2")
     page.click('.place[data-place="3"]')
     page.wait(lambda: page.status().startswith("Your move") and len(page.record()) == 2 and page.texts("#value"))
-
-
-# --- the pictures of docs/ --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_the_pictures_are_taken(tmp_path):
-    assert main(["--to", str(tmp_path)]) == 0
-    sizes = {picture.name: picture.stat().st_size for picture in tmp_path.iterdir()}
-    assert sizes.keys() == {"board.png", "board_backgammon.png", "tensorboard.png"}
-    assert all(10_000 < size < 200_000 for size in sizes.values())
-
-
-def test_bad_words_for_the_pictures(tmp_path, capsys):
-    assert_one_line(main, f"--to {tmp_path / 'absent'}", "absent", capsys)
-    assert_one_line(main, f"--log {tmp_path / 'absent'}", "takes a run", capsys)
-    assert_one_line(main, "--only halma", "'halma'", capsys)
