@@ -18,8 +18,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import ROOT, python_state
-from front_games import choose as pick
-from front_games import each_game
+from front_games import choose, each_game
 
 from envs import environment_id, games
 from envs.errors import InputError
@@ -92,7 +91,7 @@ def test_the_examples_interval_holds_the_mean_of_many_games(example):
 
     class Anything:
         def predict(self, observation, action_masks, deterministic):
-            return pick(action_masks, rng), None
+            return choose(action_masks, rng), None
 
     env = VersusEnv("tic_tac_toe", seat=0)
     many, half = example.score(Anything(), env, 2000, seed=0)
@@ -148,7 +147,7 @@ def turns(env: Any, rng: np.random.Generator) -> list[Any]:
         seen.append(
             (agent, observation["observation"].tolist(), observation["action_mask"].tolist(), reward, dict(info))
         )
-        env.step(None if terminated or truncated else pick(observation["action_mask"], rng))
+        env.step(None if terminated or truncated else choose(observation["action_mask"], rng))
     return seen
 
 
@@ -171,7 +170,7 @@ def test_agents_act_in_the_order_of_the_rules_and_get_their_payoffs(name, aec):
                 assert mask.dtype == np.int8
                 assert np.array_equal(mask, legal if agent == actor else np.zeros_like(legal))
                 assert env.infos[agent] == {"mover": rules.seat(state)}
-            action = pick(legal, rng)
+            action = choose(legal, rng)
             longer, complete = rules.spell(state, word, action)
             env.step(action)
             for agent, reward in env.rewards.items():
@@ -203,7 +202,7 @@ def test_farewells_bring_everybody_his_payoff(name, aec):
 def test_a_copy_goes_on_identically_and_alone(name, twin_of, aec):
     env = aec.raw_env(name)
     env.reset(seed=3)
-    env.step(pick(env.front.action_masks(), np.random.default_rng(3)))
+    env.step(choose(env.front.action_masks(), np.random.default_rng(3)))
     if any(env.terminations.values()):  # a game of one turn each is copied at its beginning
         env.reset(seed=3)
     twin, before = twin_of(env), env.front.state
@@ -241,7 +240,7 @@ def test_a_new_game_in_the_middle_of_the_farewells(aec):
     env, rng = aec.env("tic_tac_toe_three"), np.random.default_rng(0)
     env.reset(seed=0)
     while not any(env.terminations.values()):
-        env.step(pick(env.last()[0]["action_mask"], rng))
+        env.step(choose(env.last()[0]["action_mask"], rng))
     env.step(None)
     assert len(env.agents) == 2
     env.reset()

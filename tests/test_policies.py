@@ -9,8 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import python_state, random_game
-from front_games import choose as pick
-from front_games import each_game
+from front_games import choose, each_game
 from gymnasium.error import ResetNeeded
 
 from envs import environment_id, games
@@ -105,7 +104,7 @@ def test_a_perfect_opponent_never_loses(seat):
         _, info = env.reset(seed=seed)
         over = False
         while not over:
-            _, reward, over, _, info = env.step(pick(info["action_mask"], rng))
+            _, reward, over, _, info = env.step(choose(info["action_mask"], rng))
         assert reward <= 0
         lost += reward < 0
     assert lost > 20
@@ -115,7 +114,7 @@ def versus_game(opponent: Any, name: str = "backgammon") -> list[Any]:
     env, rng, seen = VersusEnv(name, opponent=opponent), np.random.default_rng(1), []
     _, info = env.reset(seed=5)
     for _ in range(25):
-        _, _, over, _, info = env.step(pick(info["action_mask"], rng))
+        _, _, over, _, info = env.step(choose(info["action_mask"], rng))
         seen.append(env.state)
         if over:
             break
