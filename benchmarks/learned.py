@@ -74,6 +74,7 @@ OPENINGS = "--opening-plies 6 --json"
 DEEP = f"search.arena {{0}} {FILE}@depth=4 {OTHER.format('{0}_td')}@depth=4 --games 2000 {OPENINGS}"
 PUBEVAL = f"search.arena backgammon {FILE} pubeval --games 20000 --seed 7 --json"
 GNUBG = f"search.arena backgammon {FILE} gnubg --json"
+POSITIONAL = "search.arena othello {} positional --noise 0.1 --games {} --seed 5 --json"
 UNTAUGHT = f"search.arena {{}} {FILE} RUN/past/games_000000000.safetensors --games 4000 {OPENINGS}"
 
 ROWS = (
@@ -96,10 +97,15 @@ ROWS = (
         Check("first against `perfect`, depth 8: won", PERFECT.format("depth=8,ties=random"), "wins", "95 / 99"),
     )),
     Row("othello_ntuple", THREE, (
+        Check("`positional`, 10 % random moves: score", POSITIONAL.format(FILE, 4000), "score", "85 / 93"),
+        Check("the same at depth 2: score", POSITIONAL.format(f"{FILE}@depth=2", 1000), "score", ""),
+    )),
+    Row("othello_evolved", THREE, (
+        Check("`positional`, which it was bred against: score", POSITIONAL.format(FILE, 4000), "score", "85 / 93"),
         Check(
-            "`positional`, 10 % random moves: score",
-            f"search.arena othello {FILE} positional --noise 0.1 --games 4000 --seed 5 --json",
-            "score", "85 / 93",
+            "`othello_ntuple` of that seed, 10 % random moves: score",
+            f"search.arena othello {FILE} {OTHER.format('othello_ntuple')} --noise 0.1 --games 4000 --seed 5 --json",
+            "score", "",
         ),
     )),
     Row("connect_four_td", THREE, ()),
