@@ -71,7 +71,7 @@ def parse_player(text: str) -> PlayerSpec:
 
 def parse_search(settings: str) -> PlayerSpec:
     """The search that `settings` describes, written as behind the @ of a player. Raises InputError, also where no search is asked for."""
-    spec = parse_player(f"evaluator@{settings}") if "=" in settings else PlayerSpec("")
+    spec = parse_player(f"evaluator@{settings}")
     if not spec.searches:
         raise InputError(f"{settings!r} is no search; write depth=8, or nodes=10000,ties=random")
     return spec
