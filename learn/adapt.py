@@ -31,12 +31,12 @@ from envs.cli import Parser, guarded
 from envs.errors import InputError
 from envs.game import Game
 from envs.kernel import kernel
-from learn.duel import check_two_players, open_game
+from learn.duel import open_game
 from learn.learner import above, at_least, in_range
 from learn.linear import linear_weights, predict, with_weights
 from learn.opponent_model import NoisyPlayer, OpponentModel
 from search.evaluator import Evaluator
-from search.match import paired
+from search.match import check_two_players, paired
 from search.named import compiled, find_evaluator
 from search.players import Player, find_player
 from search.plies import make_bench, score_moves

@@ -8,10 +8,11 @@ import numpy as np
 
 from envs.errors import InputError
 from learn.backend import Backend
-from learn.duel import Games, check_two_players, duel, opening_plies_of
+from learn.duel import Games, duel, opening_plies_of
 from learn.learner import Metrics, at_least
 from learn.linear import linear_weights, with_weights
 from search.evaluator import Evaluator
+from search.match import check_two_players
 
 MOST = 20
 """weights of a team: each sees the payoff of all, and the noise of the others grows with their number"""

@@ -100,12 +100,6 @@ def opening_plies_of(game: Game, wanted: int) -> int:
     return plies
 
 
-def check_two_players(game: Game, learner: str) -> None:
-    """InputError for a game that is not for two."""
-    if game.rules.num_players != 2:
-        raise InputError(f"{game.name} has {game.rules.num_players} players; {learner} needs a game for two")
-
-
 # --- kernels ------------------------------------------------------------------------------------------------------
 
 

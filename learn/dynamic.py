@@ -17,10 +17,11 @@ import torch
 
 from learn.adapt import POSITIONS, Adapter, Settings
 from learn.backend import Backend
-from learn.duel import check_two_players, opening_plies_of
+from learn.duel import opening_plies_of
 from learn.learner import Metrics, above, at_least, in_range, one_of
 from learn.opponent_model import MOST_CRITERIA, NoisyPlayer, OpponentModel
 from search.evaluator import Evaluator
+from search.match import check_two_players
 from search.players import find_player
 
 HABITS = 24

@@ -25,13 +25,13 @@ from envs.errors import InputError
 from envs.game import Baseline, Game
 from envs.kernel import kernel
 from learn.backend import Backend, Shared
-from learn.duel import check_two_players, open_game, opening_plies_of
+from learn.duel import open_game, opening_plies_of
 from learn.genome import Genome
 from learn.learner import at_least, in_range
 from learn.selfplay import member, stack
 from learn.strategy import Fitness, places
 from search.leaf import Leaf, handmade_leaf
-from search.match import NOISE, NOISY_MOVE
+from search.match import NOISE, NOISY_MOVE, check_two_players
 from search.named import compiled, find_evaluator, shipped
 from search.players import RANDOM
 from search.plies import Bench, find_reply, make_bench

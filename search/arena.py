@@ -26,7 +26,7 @@ from envs.errors import InputError
 from envs.game import Game
 from search import league
 from search.leaf import Leaf
-from search.match import SLOTS, Elo, Match, MatchResult, elo, match
+from search.match import SLOTS, Elo, Match, MatchResult, check_two_players, elo, match
 from search.named import DEFAULT, find_evaluator, leaf_of, shipped
 from search.players import GNUBG, Player, find_player, leaf_in
 from search.plies import CANDIDATES
@@ -103,6 +103,7 @@ def main(argv: list[str] | None = None) -> int:
         raise InputError("--plot draws the cross table of a round robin: name at least three players")
     options.games = GAMES if options.games is None else options.games
     candidates = 0 if options.full_width else options.candidates
+    check_two_players(game, "a match")
     first = find_player(game, options.first, options.plies, candidates, options.threads)
     second = find_player(game, options.second, options.opponent_plies, candidates, options.threads)
     luck, luck_name = find_luck(game, options, first, second)

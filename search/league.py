@@ -24,7 +24,7 @@ from envs import games
 from envs.cli import INTERRUPTED, Parser, guarded
 from envs.errors import InputError
 from envs.game import Game
-from search.match import Match, match
+from search.match import Match, check_two_players, match
 from search.players import PERFECT, RANDOM, Player, find_player
 from search.progress import counting
 from search.ratings import PRIOR, Ratings, bradley_terry
@@ -203,6 +203,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def run(game: Game, texts: Sequence[str], options: Any) -> int:
     """A league of the players that `texts` name, by the options of `parser`; its exit status. Raises InputError."""
+    check_two_players(game, "a match")
     players = find_players(game, texts, options.plies, options.threads)
     _check(game, options)
     names, tables = list(players), empty_tables(len(players))

@@ -325,6 +325,12 @@ def match(
     return contest.result()
 
 
+def check_two_players(game: Game, what: str) -> None:
+    """InputError, naming what was asked for, for a game that is not for two."""
+    if game.rules.num_players != 2:
+        raise InputError(f"{game.name} has {game.rules.num_players} players; {what} needs a game for two")
+
+
 def check_match(
     game: Game,
     games: int,
@@ -336,8 +342,7 @@ def check_match(
     sequential: Hypotheses | None,
 ) -> None:
     """InputError for a match that cannot be played."""
-    if game.rules.num_players != 2:
-        raise InputError(f"{game.name} has {game.rules.num_players} players; a match needs a game for two")
+    check_two_players(game, "a match")
     if first_only and games < 1:
         raise InputError(f"a match needs at least 1 game, not {games}")
     if not first_only and (games < 2 or games % 2):

@@ -344,7 +344,9 @@ def player_of(
     threads: int | None = None,
     ties: bool = False,
 ) -> Player:
-    """A player with this evaluator or baseline; InputError for 2 plies with one that only ranks moves."""
+    """A player with this evaluator or baseline; InputError for 2 plies with one that only ranks moves, and for a baseline of all players' payoffs."""
+    if isinstance(evaluator, Baseline) and evaluator.kind == "payoffs":
+        raise InputError(f"{name} says what a position is worth to everybody, which takes a search: try {name}@depth=2")
     if plies == 1 and isinstance(evaluator, Baseline) and evaluator.kind == "rank":
         return RankPlayer(game, evaluator, threads, ties)
     label = Path(name).stem if name.endswith(FILES) else name

@@ -27,7 +27,7 @@ from envs.kernel import kernel
 from search.agent import Agent, RankedMove
 from search.answers import rounded
 from search.leaf import Leaf, forget
-from search.match import NOISE, NOISY_MOVE
+from search.match import NOISE, NOISY_MOVE, check_two_players
 from search.named import leaf_of
 from search.players import Workers
 from search.plies import Bench, best_reply, find_reply, make_bench
@@ -92,8 +92,7 @@ def roll_out(
 
 def check_roll_out(game: Game, trials: int, seed: int, noise: float) -> None:
     """InputError for roll-outs that say nothing."""
-    if game.rules.num_players != 2:
-        raise InputError(f"{game.name} has {game.rules.num_players} players; roll-outs are for two")
+    check_two_players(game, "a roll-out")
     if trials < 1:
         raise InputError(f"at least 1 game is rolled out, not {trials}")
     if not 0 <= seed < 1 << 63:

@@ -311,3 +311,9 @@ def test_protocol_is_reported(capsys):
     result = json.loads(capsys.readouterr().out)
     assert (result["games"], result["first_only"], result["noise"], result["pentanomial"]) == (301, True, 0.1, None)
     assert result["elo"]["low"] < result["elo"]["difference"] < result["elo"]["high"]
+
+
+def test_payoffs_of_everybody_take_a_search():
+    """A baseline for three players is none at 1 ply; the message says how it plays."""
+    with pytest.raises(InputError, match="to everybody, which takes a search: try shares@depth=2"):
+        find_player(games.load("tic_tac_toe_three"), "shares")

@@ -196,7 +196,7 @@ def test_the_command_before_the_roll_and_without_chance(capsys):
         ("backgammon --dice 31 --rollout 5 --evaluator pubeval", "only ranks"),
         ("connect_four --rollout 5 --solve", "--solve is exact"),
         ("connect_four --noise 0.2", "--seed, --noise and --threads belong to --rollout"),
-        ("tic_tac_toe_three --rollout 5", "roll-outs are for two"),
+        ("tic_tac_toe_three --rollout 5", "a roll-out needs a game for two"),
     ],
 )
 def test_bad_input_is_one_line(capsys, argv, message):
