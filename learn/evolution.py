@@ -61,7 +61,8 @@ class Evolution:
         self.games = self.positions = 0
 
     def step(self) -> Metrics:
-        """One generation. Scalars: those of the strategy; ga/hall_of_fame: points a game of the whole population against the hall of fame."""
+        """One generation. Scalars: those of the strategy; ga/hall_of_fame and ga/fixed: points a game of the whole population against the hall of fame and against the
+        players that it does not breed."""
         generation, options = self.strategy.generation, self.options
         genomes = self.strategy.ask()
         random = random_of(self.seed, generation, OPPONENTS)
@@ -85,9 +86,10 @@ class Evolution:
 
     def _scalars(self, scores: Scores, peers: int, famous: int) -> dict[str, float]:
         scalars = self.strategy.scalars() | {"play/game_length": scores.plies / scores.games}
-        against = scores.against[peers : peers + famous]
-        if len(against) and np.isfinite(against).any():
-            scalars["ga/hall_of_fame"] = float(np.nanmean(against))
+        own = peers + famous
+        for name, against in (("hall_of_fame", scores.against[peers:own]), ("fixed", scores.against[own:])):
+            if np.isfinite(against).any():
+                scalars[f"ga/{name}"] = float(np.nanmean(against))
         return scalars
 
     def evaluator(self) -> Evaluator:
@@ -111,12 +113,17 @@ class Evolution:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Evolution:
     """The learner of this module; see learn/config.py. Raises InputError."""
+    check_evolution(options)
+    return Evolution(start, options, seed=seed, backend=backend)
+
+
+def check_evolution(options: Options, others: int = 0) -> None:
+    """Raise InputError for options that make no sense. `others`: opponents that the options do not name."""
     one_of("learner.strategy", options.strategy, STRATEGIES)
     check_genetic(options)
-    check_fitness(options)
+    check_fitness(options, others)
     at_least("learner.hall", options.hall, 1)
     at_least("learner.hall_every", options.hall_every, 1)
-    return Evolution(start, options, seed=seed, backend=backend)
 
 
 def make_strategy(genome: Genome, options: Options, seed: int) -> Strategy:

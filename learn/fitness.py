@@ -60,8 +60,8 @@ class FitnessOptions:
     """chance of a random move, for both players, as in matches"""
 
 
-def check_fitness(options: FitnessOptions) -> None:
-    """Raise InputError for options that make no sense."""
+def check_fitness(options: FitnessOptions, others: int = 0) -> None:
+    """Raise InputError for options that make no sense. `others`: opponents that the options do not name."""
     rounds = list(options.rounds)
     if not rounds or any(games < 2 or games % 2 for games in rounds) or rounds != sorted(set(rounds)):
         raise InputError(f"learner.rounds={rounds} must be even, ascending numbers of games: pairs with seats swapped")
@@ -70,6 +70,8 @@ def check_fitness(options: FitnessOptions) -> None:
     in_range("learner.noise", options.noise, 0.0, 1.0)
     at_least("learner.peers", options.peers, 0)
     at_least("learner.fame", options.fame, 0)
+    if others:
+        return
     if options.peers + options.fame + len(options.baselines) == 0:
         raise InputError("learner.peers=0, learner.fame=0 and no learner.baselines: nobody to play against")
     if options.peers == 0 and not options.baselines:
@@ -214,10 +216,10 @@ def find_fixed(game: Game, name: str) -> Fixed:
     found = compiled(find_evaluator(game, name))
     if isinstance(found, Baseline):
         return Fixed(name, None)
-    return Fixed(name, _alone(found.leaf))
+    return Fixed(name, alone(found.leaf))
 
 
-def _alone(leaf: Leaf) -> Leaf:
+def alone(leaf: Leaf) -> Leaf:
     """The leaf as a stack of one."""
     return leaf._replace(weights=stack([leaf.weights]))
 
@@ -243,7 +245,7 @@ def side_of(game: Game, stacked: Leaf, opponent: Fixed | None) -> Side:
     baseline = game.baselines[opponent.name]
     if baseline.kind == "rank":
         return Side(choose_ranked, baseline.function, spare)
-    handmade = _alone(handmade_leaf(baseline))
+    handmade = alone(handmade_leaf(baseline))
     return Side(choose_best, handmade, _bench(game, handmade))
 
 

@@ -58,7 +58,7 @@ def describe(population: np.ndarray, fitness: Fitness, sigma: float) -> dict[str
     }
 
 
-BEGIN, BREED, OPPONENTS = 0, 1, 2
+BEGIN, BREED, OPPONENTS, PARTNERS = 0, 1, 2, 3
 """purposes of random numbers"""
 
 

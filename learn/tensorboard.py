@@ -10,6 +10,7 @@ play/*                       length of the training games, share of double wins 
 speed/*                      games and positions a second of training
 ga/*                         best, mean, median and worst fitness, sigma, diversity, the elites measured anew: see learn/genetic.py. Fitness is relative to
                              the population: no strength
+partner/*                    the same of the sparring partner that learns at the moment: see learn/sparring.py
 automata/*                   mu and sigma, or the probabilities, of every weight, entropy and payoff: see learn/automata_team.py
 dynamic/*                    gain of adapting over the weights of the start, and its standard error: see learn/dynamic.py
 opponent/*                   how much oftener than by chance the opponent chooses by a criterion
@@ -66,6 +67,7 @@ GROUPS = {
         "elites: expected and measured anew": ["Multiline", ["ga/elite_.*"]],
         "spread": ["Multiline", ["ga/(sigma|diversity)"]],
     },
+    "partner": {"fitness": ["Multiline", ["partner/(best|mean|median|worst)"]]},
     "dynamic": {"gain": ["Multiline", ["dynamic/gain"]], "points a game": ["Multiline", ["dynamic/points.*"]]},
     "opponent": {"habits": ["Multiline", ["opponent/.*"]]},
     "automata": {
