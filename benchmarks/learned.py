@@ -100,8 +100,8 @@ ROWS = (
         Check("`positional`, 10 % random moves: score", POSITIONAL.format(FILE, 4000), "score", "85 / 93"),
         Check("the same at depth 2: score", POSITIONAL.format(f"{FILE}@depth=2", 1000), "score", ""),
     )),
-    Row("othello_evolved", THREE, (
-        Check("`positional`, which it was bred against: score", POSITIONAL.format(FILE, 4000), "score", "85 / 93"),
+    Row("othello_sparring", THREE, (
+        Check("`positional`, 10 % random moves: score", POSITIONAL.format(FILE, 4000), "score", "85 / 93"),
         Check(
             "`othello_ntuple` of that seed, 10 % random moves: score",
             f"search.arena othello {FILE} {OTHER.format('othello_ntuple')} --noise 0.1 --games 4000 --seed 5 --json",

@@ -47,9 +47,9 @@ class Options(evolution.Options):
     rounds: list[int] = field(default_factory=lambda: [32])
     peers: int = 0
     fame: int = 0
-    partners: int = 32
+    partners: int = 64
     """K"""
-    partner_games: int = 40_000
+    partner_games: int = 20_000
     """games that each partner learns from"""
     partner: evolution.Options = field(default_factory=partner_defaults)
     """knobs of each partner's own evolution"""
