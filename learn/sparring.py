@@ -116,6 +116,12 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
     at_least("learner.partners", options.partners, 1)
     at_least("learner.partner_games", options.partner_games, 1)
     check_evolution(options, others=options.partners)
+    spent = options.partners * options.partner_games
+    if spent >= budget:
+        raise InputError(
+            f"games={budget:,} leaves the population none: its {options.partners} partners learn from {spent:,}; more games, or fewer "
+            "learner.partners or learner.partner_games"
+        )
     return Sparring(start, options, seed=seed, backend=backend)
 
 

@@ -168,6 +168,7 @@ def test_divergence_of_a_partner_is_noticed():
     [
         ({"partners": 0}, "learner.partners=0"),
         ({"partner_games": 0}, "learner.partner_games=0"),
+        ({"partner_games": 500}, "games=1,000 leaves the population none: its 2 partners learn from 1,000"),
         ({"population": 1}, "learner.population=1"),
         ({"hall": 0}, "learner.hall=0"),
         ({"partner": evolution.Options(population=1)}, "learner.partner.population=1"),
@@ -187,4 +188,4 @@ def test_three_players_are_refused():
     game = games.load("tic_tac_toe_three")
     start = fresh(game, game.default_features, EvaluatorConfig(head="identity"), 1)
     with pytest.raises(InputError, match="needs a game for two"):
-        make(Options(), start, seed=1, budget=1, backend=Serial())
+        make(Options(), start, seed=1, budget=10_000_000, backend=Serial())
