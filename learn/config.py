@@ -6,6 +6,7 @@ line of error before anything is written.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import re
@@ -119,6 +120,20 @@ def checked(raw: DictConfig) -> RunConfig:
     _check_ranges(run)
     _complete(run.game)
     return run
+
+
+def settings_of(run: RunConfig) -> dict[str, Any]:
+    """The configuration as plain values, as checkpoints keep it."""
+    name, options = run.learner
+    return dataclasses.asdict(run) | {"learner": {"name": name, **dataclasses.asdict(options)}}
+
+
+def completed(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings that an earlier version kept, with the defaults of the knobs that it did not have yet: they do what it did. As they are, where they do not fit any more."""
+    try:
+        return settings_of(checked(OmegaConf.create(settings)))
+    except InputError:
+        return settings
 
 
 def learner_module(name: str) -> Any:

@@ -11,7 +11,6 @@ folder (`hydra.run.dir`, by default under outputs/):
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 import signal
 import sys
@@ -30,7 +29,7 @@ from envs.errors import InputError
 from envs.game import Game
 from learn.backend import make_backend
 from learn.checkpoint import differing_keys, load_checkpoint, save_checkpoint
-from learn.config import RunConfig, checked, learner_module
+from learn.config import RunConfig, checked, completed, learner_module, settings_of
 from learn.hydra_app import check_command_line, one_line_errors
 from learn.learner import Learner, Metrics
 from learn.progress import Progress
@@ -74,8 +73,7 @@ class Run:
 
     def __init__(self, config: RunConfig, folder: Path) -> None:
         self.config, self.folder = config, folder
-        self.settings: dict[str, Any] = dataclasses.asdict(config)
-        self.settings["learner"] = {"name": config.learner[0], **dataclasses.asdict(config.learner[1])}
+        self.settings = settings_of(config)
         self.workers = config.workers or cores()
         self.backend = make_backend(config.backend, self.workers)
         # An update is a sixth of the time: a second thread makes it 1.5 times as fast on a free core, 14 times as slow on a busy one.
@@ -223,7 +221,7 @@ class Run:
             "workers": self.config.workers,
             "checkpoint_minutes": self.config.checkpoint_minutes,
         }
-        changed = differing_keys(state["settings"] | ignored, self.settings)
+        changed = differing_keys(completed(state["settings"]) | ignored, self.settings)
         if changed:
             raise InputError(f"{path} was made with another configuration: {'; '.join(changed)}")
         return state

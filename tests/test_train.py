@@ -224,6 +224,22 @@ def test_a_resume_may_change_workers_and_minutes_only(tmp_path):
         Run(small("games=60", "learner.slots=16"), tmp_path).checkpoint()
 
 
+def test_a_checkpoint_of_a_version_that_had_fewer_knobs_goes_on(tmp_path):
+    """Only while the new ones keep their defaults; a knob that is gone is named."""
+    words = ("games=50", "learner.slots=16")
+    Run(small(*words), tmp_path).go()
+    state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    del state["settings"]["learner"]["average"], state["settings"]["measure"]["noise"]
+    torch.save(state, tmp_path / "checkpoint.pt")
+    Run(small(*words), tmp_path).checkpoint()
+    with pytest.raises(InputError, match=r"learner.average: 0.0 then, 0.5 now; measure.noise: 0.0 then, 0.1 now"):
+        Run(small(*words, "learner.average=0.5", "measure.noise=0.1"), tmp_path).checkpoint()
+    state["settings"]["learner"]["gone"] = 3
+    torch.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(InputError, match=r"learner.gone: 3 then, None now"):
+        Run(small(*words), tmp_path).checkpoint()
+
+
 def test_another_configuration_does_not_go_on(debug_run, run_main):
     folder, _ = debug_run
     before = contents(folder)
