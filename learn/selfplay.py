@@ -10,7 +10,7 @@ how the slots are shared among threads, on exploration elsewhere, or on when a r
 
 The lambda-return of position t, from its mover's side ([1] section 12.1, the forward view):
 
-    G_t = (1 - lambda) v_{t+1} + lambda G_{t+1},   G_{T-1} = z  (the result),   v and G flipped wherever the seat changes
+    G_t = (1 - lambda) v_{t+1} + lambda G_{t+1},   G_{T-1} = z  (the result, a draw as Settings.draw),   v and G flipped wherever the seat changes
 
 [1] Sutton & Barto, Reinforcement Learning, 2nd ed. 2018.
 """
@@ -54,6 +54,8 @@ class Settings(NamedTuple):
     """chance of a random move"""
     plies: int
     """positions each slot moves on in one call"""
+    draw: float = 0.0
+    """what a drawn game counts for seat 0 where one value is learned; chances (a head over classes) know draws as draws"""
 
 
 class Batch(NamedTuple):
@@ -217,7 +219,7 @@ def play_slots(rules, leaf, slots, assign, stride, settings, bench, rows, target
                 ended[0, games] = result
                 ended[1, games] = slots.ply[slot]
                 games += 1
-                n = lambda_returns(rules, leaf.weights, slots, slot, result, settings.trace, n, rows, targets, outputs)
+                n = lambda_returns(rules, leaf.weights, slots, slot, result, settings, n, rows, targets, outputs)
                 slots.ply[slot] = 0
                 slots.game[slot] += stride
     return n, games
@@ -261,7 +263,7 @@ def play_one(rules, leaf, slots, slot, assign, settings, bench):
 
 
 @kernel
-def lambda_returns(rules, weights, slots, slot, result, trace, n, rows, targets, outputs):
+def lambda_returns(rules, weights, slots, slot, result, settings, n, rows, targets, outputs):
     """Append the positions of a finished game with their lambda-returns; see the module's equation. An exploratory move teaches
     nothing to the position it was made in, and what follows it nothing to those before, unless it ended the game."""
     length = slots.ply[slot]
@@ -273,7 +275,7 @@ def lambda_returns(rules, weights, slots, slot, result, trace, n, rows, targets,
         for k in range(size):
             target[k] = 1.0 if weights.outcomes[k] == result else 0.0
     else:
-        target[0] = result
+        target[0] = settings.draw if result == 0 else result
     for t in range(length - 1, -1, -1):
         own_seat = rules.seat(rules.load(slots.rows[slot, t]))
         if own_seat != seat:
@@ -285,7 +287,7 @@ def lambda_returns(rules, weights, slots, slot, result, trace, n, rows, targets,
             targets[n] = target
             outputs[n] = slots.outputs[slot, t]
             n += 1
-        keep = 0.0 if slots.explored[slot, t] and not last else trace
+        keep = 0.0 if slots.explored[slot, t] and not last else settings.trace
         for k in range(size):  # now v_t and G_t become what t - 1 looks at
             target[k] = (1.0 - keep) * slots.outputs[slot, t, k] + keep * target[k]
     return n

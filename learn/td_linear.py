@@ -52,6 +52,9 @@ class Options:
     """positions each slot moves on between two updates"""
     explore: float = 0.1
     """chance of a random move, which ends what later positions teach earlier ones"""
+    draw_score: float = 0.0
+    """what a drawn game counts for the first mover, -1 .. 1, and its opposite for the second. Self-play may settle on a draw that either side could have
+    avoided, and then sees nothing else any more; below 0 the first mover goes on looking for a win. A move that ends the game is judged by its true result"""
     average: float = 0.0
     """decay per update of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
 
@@ -77,7 +80,7 @@ class LinearTD:
     def step(self) -> Metrics:
         """Self-play until some games end, then one update from every one of their positions."""
         options = self.options
-        batch = self.play.play(Settings(self.seed, options.trace, options.explore, options.plies))
+        batch = self.play.play(Settings(self.seed, options.trace, options.explore, options.plies, options.draw_score))
         self.games += batch.games
         scalars: dict[str, float] = {}
         if len(batch.rows):
@@ -136,6 +139,7 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
     """The learner of this module; see learn/config.py. Raises InputError."""
     in_range("learner.trace", options.trace, 0.0, 1.0)
     in_range("learner.explore", options.explore, 0.0, 1.0)
+    in_range("learner.draw_score", options.draw_score, -1.0, 1.0)
     in_range("learner.average", options.average, 0.0, 1.0)
     at_least("learner.slots", options.slots, 1)
     at_least("learner.plies", options.plies, 1)

@@ -192,7 +192,9 @@ def test_forward_and_backward_view_agree_while_weights_stand_still(game_name, he
     torch.testing.assert_close(backward_changes(game, trace, rate), forward, rtol=0, atol=1e-12 * largest**2)
 
 
-def compiled_returns(game: Played, trace: float, explored: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def compiled_returns(
+    game: Played, trace: float, explored: np.ndarray | None = None, draw: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows and lambda-returns, each for its mover, by the self-play engine's kernel in float64."""
     net, length = game.net, len(game.x)
     with torch.no_grad():
@@ -201,7 +203,8 @@ def compiled_returns(game: Played, trace: float, explored: np.ndarray | None = N
     slots = Slots(np.zeros(1, np.int64), np.array([length]), game.rows[None], outputs[None], marks)
     rows, targets, said = np.zeros_like(game.rows), np.zeros_like(outputs), np.zeros_like(outputs)
     weights = Network.evaluator(net).leaf.weights
-    n = lambda_returns(net.game.rules, weights, slots, 0, game.result, trace, 0, rows, targets, said)
+    settings = Settings(0, trace, 0.0, 1, draw)
+    n = lambda_returns(net.game.rules, weights, slots, 0, game.result, settings, 0, rows, targets, said)
     return rows[:n], targets[:n]
 
 
@@ -221,6 +224,19 @@ def test_lambda_one_is_monte_carlo(game_name):
     rows, targets = compiled_returns(game, 1.0)
     seats = [int(game.net.game.rules.seat(game.net.game.unrow(row))) for row in rows]
     np.testing.assert_allclose(targets[:, 0], [game.result * (1 - 2 * seat) for seat in seats], atol=1e-15)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("result", [-1, 0, 1])
+def test_a_draw_counts_what_the_settings_say_for_the_first_mover_and_no_other_result_does(head, result):
+    some = played("tic_tac_toe", head)
+    game = Played(some.rows, result, some.net)
+    plain, counted = (compiled_returns(game, 1.0, draw=draw)[1] for draw in (0.0, -0.75))
+    if head == "classes" or result != 0:
+        np.testing.assert_array_equal(counted, plain)
+    else:
+        assert not plain.any()
+        np.testing.assert_array_equal(counted[::-1, 0], np.where(game.seats == 0, -0.75, 0.75))
 
 
 @pytest.mark.parametrize("game_name", GAMES)

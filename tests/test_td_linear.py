@@ -133,6 +133,25 @@ def test_it_learns_tic_tac_toe_from_nothing():
     assert match(game, player_of(game, it.evaluator(), "it"), RandomPlayer(game), 400, 3).mean > 0.7
 
 
+def test_a_draw_that_counts_as_a_loss_keeps_the_first_mover_from_settling_for_it():
+    """From tic-tac-toe's start, a draw by best play, the value goes where the score of a draw is."""
+    values = []
+    for score in (-0.8, 0.0, 0.8):
+        it = learner("tuples", slots=32, plies=9, step_size=0.02, draw_score=score)
+        it.budget = 3000
+        while it.games < 3000:
+            it.step()
+        game = it.start.game
+        values.append(float(it.evaluator().values(game.row(game.rules.initial())[None])[0][0]))
+    assert values[0] < -0.3 < values[1] < 0.5 < values[2]
+
+
+@pytest.mark.parametrize("score", [-1.01, 2.0, float("nan")])
+def test_a_score_of_draws_beyond_a_win_is_refused(score):
+    with pytest.raises(InputError, match=rf"learner.draw_score={score} is outside -1 .. 1"):
+        learner("tuples", draw_score=score)
+
+
 def test_what_it_cannot_train_is_refused():
     classes = fresh(games.load("tic_tac_toe"), "lines", EvaluatorConfig(hidden=[], head="classes"), 1)
     network = fresh(games.load("tic_tac_toe"), "lines", EvaluatorConfig(hidden=[5], head="tanh"), 1)
