@@ -9,6 +9,7 @@ on how many workers play.
 With the rule `constant` and frozen weights this is the forward view of `learn/td_forward.py`, summed instead of averaged.
 
 S. Bagheri, M. Thill, P. Koch and W. Konen, "Online adaptable learning rates for the game Connect-4" (2016), for n-tuples, TCL-EXP and lambda-returns.
+[1] I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts" (ICLR 2017), whose cycles these are.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Options:
     faster from more (Connect Four, m = 140: 0.05)"""
     step_size_end: float = 0.004
     schedule: str = "constant"
-    """constant, linear or cosine, over the budget of games"""
+    """constant, linear or cosine, over the budget of games, or over each of its cycles"""
+    cycles: int = 1
+    """equal parts of the budget; with each the schedule begins anew and the step rule forgets, so that what was settled too early can change ([1])"""
     meta_step_size: float = 0.01
     """theta of idbd, mu of autostep; the others have none"""
     slots: int = 256
@@ -64,7 +67,7 @@ class LinearTD:
 
     def __init__(self, start: Evaluator, options: Options, *, seed: int, budget: int, backend: Backend) -> None:
         self.start, self.options, self.seed, self.budget = start, options, seed, budget
-        self.games = self.positions = 0
+        self.games = self.positions = self.cycle = 0
         linear_weights(start, "td_linear")
         leaf = start.leaf
         self.leaf = leaf._replace(weights=stack([leaf.weights]))
@@ -90,7 +93,10 @@ class LinearTD:
 
     def _update(self, batch: Batch) -> dict[str, float]:
         options, weights = self.options, self.leaf.weights
-        rate = step_size(options.schedule, options.step_size, options.step_size_end, self.games / self.budget)
+        cycle, progress = self._phase()
+        if cycle != self.cycle:
+            self.cycle, self.rule.memory[:] = cycle, 0
+        rate = step_size(options.schedule, options.step_size, options.step_size_end, progress)
         arguments = (self.start.game.rules, self.weight, weights.head, weights.scale, weights.spec)
         learn_returns(
             *arguments,
@@ -109,6 +115,13 @@ class LinearTD:
             "play/game_length": float(batch.lengths.mean()),
             "play/draws": float(np.mean(batch.results == 0)),
         }
+
+    def _phase(self) -> tuple[int, float]:
+        """Number of the cycle, and how much of it is over, 0 .. 1."""
+        cycles = self.options.cycles
+        done = cycles * self.games / self.budget
+        cycle = min(int(done), cycles - 1)
+        return cycle, min(done - cycle, 1.0)
 
     def evaluator(self) -> Evaluator:
         """The averaged weights where an average is kept, else the current ones."""
@@ -133,6 +146,7 @@ class LinearTD:
         self.play.slots = Slots(*(arrays.pop(name) for name in Slots._fields))
         self.weight[:], self.rule.memory[:] = arrays["weight"], arrays["memory"]
         self.average.restore(arrays)
+        self.cycle, _ = self._phase()
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> LinearTD:
@@ -142,6 +156,7 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
     in_range("learner.draw_score", options.draw_score, -1.0, 1.0)
     in_range("learner.average", options.average, 0.0, 1.0)
     at_least("learner.slots", options.slots, 1)
+    at_least("learner.cycles", options.cycles, 1)
     at_least("learner.plies", options.plies, 1)
     above("learner.step_size", options.step_size, 0.0)
     at_least("learner.step_size_end", options.step_size_end, 0.0)

@@ -77,10 +77,11 @@ def test_the_same_for_any_number_of_workers(kind, rule):
     np.testing.assert_array_equal(one.weight, two.weight)
 
 
+@pytest.mark.parametrize("cycles", [1, 3])
 @pytest.mark.parametrize("kind", SHAPES)
-def test_a_resumed_run_goes_on_exactly(kind):
+def test_a_resumed_run_goes_on_exactly(kind, cycles):
     """Through the bytes of a checkpoint."""
-    options = {"step_rule": "tcl", "average": 0.99}
+    options = {"step_rule": "tcl", "average": 0.99, "cycles": cycles}
     whole, first = learner(kind, **options), learner(kind, **options)
     for _ in range(2 * EVERY + 5):
         whole.step()
@@ -95,6 +96,24 @@ def test_a_resumed_run_goes_on_exactly(kind):
         second.step()
     assert second.games == whole.games > 50
     np.testing.assert_array_equal(second.evaluator().tensors["weight0"], whole.evaluator().tensors["weight0"])
+
+
+def test_every_cycle_begins_with_the_first_step_size_and_without_memory():
+    """And goes on with the weights; beyond the budget the last cycle stays at its end."""
+    it = learner("tuples", step_rule="tcl", cycles=4)  # 100 games each, from 0.05 to 0.01
+    cycle = 0
+    while it.games < 420:
+        before, total = it.weight.copy(), float(it.rule.memory[1].sum())
+        rate = it.step().scalars.get("train/step_size")
+        if rate is None:  # no game ended
+            continue
+        assert rate == pytest.approx(0.05 - 0.04 * min(it.games / 100 - min(it.games // 100, 3), 1))
+        begins = min(it.games // 100, 3) > cycle
+        assert (it.rule.memory[1].sum() < total) == begins
+        if begins:
+            assert 0 < np.abs(it.weight - before).max() < np.abs(before).max()
+        cycle += begins
+    assert cycle == 3
 
 
 def test_the_average_is_that_of_the_definition():
