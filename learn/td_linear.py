@@ -56,7 +56,7 @@ class Options:
     explore: float = 0.1
     """chance of a random move, which ends what later positions teach earlier ones"""
     draw_score: float = 0.0
-    """what a drawn game counts for the first mover, -1 .. 1, and its opposite for the second. Self-play may settle on a draw that either side could have
+    """what a drawn game counts for the first mover, -1 .. 1, and its opposite for the second. Self-play may settle on a draw that one side could have
     avoided, and then sees nothing else any more; below 0 the first mover goes on looking for a win. A move that ends the game is judged by its true result"""
     average: float = 0.0
     """decay per update of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
