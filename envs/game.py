@@ -238,11 +238,12 @@ class Game:
             if known.spec != spec:
                 raise InputError(f"another {name!r} is meant: spec {spec}; here {known.spec}")
             return known
-        cells = max((max(max(cells) for cells in table.placements) for table in tables(spec)), default=0)
-        if spec[1] != self.rules.tuple_values or cells >= self.rules.num_cells:
+        cells = max(max(max(cells) for cells in table.placements) for table in tables(spec))
+        seats = (1, self.rules.num_players)
+        if spec[1] != self.rules.tuple_values or spec[2] not in seats or cells >= self.rules.num_cells:
             raise InputError(
-                f"its n-tuples read cells up to {cells} of {spec[1]} values; {self.name} has {self.rules.num_cells} cells of "
-                f"{self.rules.tuple_values} values"
+                f"its n-tuples read cells up to {cells} of {spec[1]} values, with tables for {spec[2]} seats; {self.name} has "
+                f"{self.rules.num_cells} cells of {self.rules.tuple_values} values, and tables for {' or '.join(map(str, seats))} seats"
             )
         room = num_placements(spec) + self.rules.num_cells  # the cells themselves are noted behind the entries
         return FeatureSet(NAME, spec, num_weights(spec), room, lambda: entry_names(spec))

@@ -37,6 +37,8 @@ NAME = "tuples"
 HEADER = 4
 MOST_WEIGHTS = 2**31 - 1
 """indices are int32"""
+TOO_LONG = MOST_WEIGHTS.bit_length()
+"""cells of a tuple that has more weights than that, even where a cell has two values only"""
 
 
 # --- compiled -----------------------------------------------------------------------------------------------------
@@ -93,13 +95,11 @@ def make_spec(
         images = [tuple(cells)] if symmetries is None else [tuple(int(p[cell]) for cell in cells) for p in symmetries]
         placements = list(dict.fromkeys(images))
         spec += [len(cells), len(placements), *itertools.chain.from_iterable(placements)]
-    if num_weights(tuple(spec)) > MOST_WEIGHTS:
-        raise InputError(f"the tuples have {num_weights(tuple(spec)):,} weights; at most {MOST_WEIGHTS:,} are possible")
     return tuple(spec)
 
 
 def tables(spec: tuple[int, ...]) -> Iterator[Table]:
-    """The tuples of a network; raises InputError where `spec` is none."""
+    """The tuples of a network; raises InputError where `spec` is none. Whether it fits a game, `Game.described` checks."""
     at, first = HEADER, 0
     if len(spec) < HEADER or spec[0] != TUPLES or spec[1] < 2 or spec[2] not in (1, 2) or spec[3] < 1:
         raise InputError(f"{spec[:HEADER]} begins no description of an n-tuple network")
@@ -108,9 +108,15 @@ def tables(spec: tuple[int, ...]) -> Iterator[Table]:
         end = at + 2 + length * count
         if length < 1 or count < 1 or end > len(spec):
             raise InputError("the description of an n-tuple network is cut off or damaged")
-        cells = spec[at + 2 : end]
-        yield Table(first, spec[1] ** length, tuple(cells[i : i + length] for i in range(0, len(cells), length)))
-        first, at = first + spec[1] ** length * spec[2], end
+        placements = tuple(spec[i : i + length] for i in range(at + 2, end, length))
+        for cells in placements:
+            if min(cells) < 0 or len(set(cells)) < length:
+                raise InputError(f"tuple {list(cells)} must name different cells from 0 upwards")
+        size = min(spec[1], MOST_WEIGHTS + 1) ** min(length, TOO_LONG)
+        if first + size * spec[2] > MOST_WEIGHTS:
+            raise InputError(f"an n-tuple network has at most {MOST_WEIGHTS:,} weights; these tuples have more")
+        yield Table(first, size, placements)
+        first, at = first + size * spec[2], end
     if at != len(spec):
         raise InputError("the description of an n-tuple network is too long")
 

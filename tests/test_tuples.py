@@ -191,6 +191,13 @@ def test_a_file_is_read_back_to_the_same_network(tmp_path):
         ({"spec": (TUPLES, 4, 2, 1, 2, 1, 3, 99)}, "99"),
         ({"spec": (TUPLES, 3, 2, 1, 2, 1, 3, 9)}, "3 values"),
         ({"spec": (7, 3, 2)}, "begins no description"),
+        ({"spec": (TUPLES, 4, 2, 1, 2, 1, 3, -40)}, "different cells from 0"),
+        ({"spec": (TUPLES, 4, 2, 1, 2, 1, 3, 3)}, "different cells from 0"),
+        ({"spec": (TUPLES, 4, 2, 1, -2, -1, 3, 9)}, "damaged"),
+        ({"spec": (TUPLES, 4, 2, 2**80, 2, 1, 3, 9)}, "cut off"),
+        ({"spec": (TUPLES, 2**80, 2, 1, 1, 1, 3)}, "at most 2,147,483,647"),
+        ({"spec": (TUPLES, 4, 2, 1, 16, 1, *range(16))}, "at most 2,147,483,647"),
+        ({"spec": (TUPLES, 4, 2, 1, 5000, 1, *range(5000))}, "at most 2,147,483,647"),
         ({"head": "classes"}, "classes"),
         ({"sizes": (12, 1)}, "12"),
     ],
@@ -202,6 +209,15 @@ def test_a_damaged_description_is_one_line(tmp_path, changes, named):
     with pytest.raises(InputError, match=named) as caught:
         load_evaluator(tmp_path / "net.safetensors")
     assert "\n" not in str(caught.value)
+
+
+def test_tables_are_for_the_seats_of_the_game():
+    """Three players would read behind tables for two."""
+    three = games.load("tic_tac_toe_three")
+    game = dataclasses.replace(three, rules=three.rules._replace(tuple_values=4))
+    assert game.described("tuples", (TUPLES, 4, 1, 1, 2, 1, 3, 9)).num_features == 16
+    with pytest.raises(InputError, match="2 seats"):
+        game.described("tuples", (TUPLES, 4, 2, 1, 2, 1, 3, 9))
 
 
 @pytest.mark.parametrize(
