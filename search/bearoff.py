@@ -414,7 +414,12 @@ def load_bearoff(path: str | Path) -> Bearoff:
 
 def _check_ranges(path: str | Path, ends: np.ndarray, numbers: np.ndarray, size: int, least: int) -> None:
     """Kernels rely on these: nothing may be read outside of the arrays."""
-    if len(ends) != size + 1 or ends[0] != 0 or ends[-1] != len(numbers) or (np.diff(ends) < least).any():
+    if (
+        len(ends) != size + 1
+        or (ends[0], ends[-1]) != (0, len(numbers))
+        or not ((ends >= 0) & (ends <= len(numbers))).all()  # before differences, which could go round past 2^63
+        or (np.diff(ends) < least).any()
+    ):
         raise InputError(f"{path} holds ranges that do not fit its {size} positions and {len(numbers)} chances")
     if not ((numbers >= 0.0) & (numbers <= 1.0 + 1e-9)).all():  # rounding
         raise InputError(f"{path} holds numbers that are no chances")

@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
 from envs.errors import InputError
@@ -40,6 +39,7 @@ from envs.kernel import kernel
 from search.evaluator import write_whole
 from search.leaf import Leaf, Weights, certain
 from search.symmetry import canonical_key, symmetries_of
+from search.tensor_file import KEY, read_file
 
 VERSION = 1
 SUFFIX = ".table"
@@ -344,8 +344,12 @@ def _check_shapes(path: str | Path, tensors: dict[str, np.ndarray]) -> None:
 
 def _check_positions(path: str | Path, database: Database) -> None:
     keys, values, distances, _ = database.positions
-    if (np.diff(keys) <= 0).any():
+    if (keys[1:] <= keys[:-1]).any():
         raise InputError(f"{path} holds keys that are not strictly ascending")
+    if database.description.units not in (OUTCOME, SCORE):
+        raise InputError(
+            f"{path} has values in units of {database.description.units!r}; {OUTCOME} and {SCORE} are known"
+        )
     outcomes = database.game.rules.outcomes
     if database.description.units == OUTCOME and not np.isin(values, (0, *outcomes)).all():
         raise InputError(
@@ -370,7 +374,7 @@ def write_table(path: str | Path, description: Description, tensors: dict[str, n
     """Write any kind of table file, whole or not at all; the checksum is put in."""
     fields = dataclasses.asdict(description) | {"sha256": checksum(tensors)}
     ordered = {name: np.ascontiguousarray(tensor) for name, tensor in sorted(tensors.items())}
-    write_whole(path, to_bytes(ordered, metadata={"deltaw": json.dumps(fields, sort_keys=True)}))
+    write_whole(path, to_bytes(ordered, metadata={KEY: json.dumps(fields, sort_keys=True)}))
 
 
 def read_table(
@@ -378,19 +382,7 @@ def read_table(
 ) -> tuple[Description, dict[str, np.ndarray]]:
     """Read a table file of one of these kinds, for `game` (None: any), and check its tensors against the checksum.
     Raises InputError."""
-    from safetensors import safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except FileNotFoundError:
-        raise InputError(f"there is no table file {path}") from None
-    except (SafetensorError, OSError, TypeError) as error:  # TypeError: numbers that numpy does not have
-        raise InputError(f"{path} is no table file, or a damaged one: {error}") from None
-    if "deltaw" not in metadata:
-        raise InputError(f"{path} is no table file: its metadata has no key 'deltaw'")
-    description = _description(path, metadata["deltaw"])
+    description, tensors = read_file(path, "table file", VERSION, _description)
     if description.kind not in kinds:
         raise InputError(
             f"{path} is a table of kind {description.kind!r}; here one of kind {' or '.join(kinds)} is needed"
@@ -404,24 +396,12 @@ def read_table(
     return description, tensors
 
 
-def _description(path: str | Path, text: str) -> Description:
+def _description(fields: dict[str, Any]) -> Description:
     """The metadata of the file; every field has the type it should have."""
-    try:
-        fields = json.loads(text)
-        if fields["version"] > VERSION:
-            raise InputError(
-                f"{path} has format version {fields['version']}; this program reads up to {VERSION}: update it"
-            )
-        texts = {name: "" + fields[name] for name in ("kind", "game", "covers", "units", "mark", "sha256")}
-        if not isinstance(fields["symmetric"], bool) or not isinstance(fields["made"], dict):
-            raise TypeError("symmetric must be true or false, and made an object")
-        return Description(**(fields | texts))
-    except KeyError as error:
-        raise InputError(f"{path} is no table file, or has an incomplete description: it lacks {error}") from None
-    except (ValueError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is no table file, or has a damaged description: {error}") from None
+    texts = {name: "" + fields[name] for name in ("kind", "game", "covers", "units", "mark", "sha256")}
+    if not isinstance(fields["symmetric"], bool) or not isinstance(fields["made"], dict):
+        raise TypeError("symmetric must be true or false, and made an object")
+    return Description(**(fields | texts))
 
 
 # --- where files are ------------------------------------------------------------------------------------------------

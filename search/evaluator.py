@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
 from envs.errors import InputError
@@ -46,6 +45,7 @@ from search.leaf import (
     make_work,
 )
 from search.ntuple import evaluate_tuples, expect_children
+from search.tensor_file import KEY, read_file
 
 VERSION = 1
 ACTIVATIONS = {"relu": RELU, "sigmoid": SIGMOID, "tanh": TANH}
@@ -186,7 +186,7 @@ def save_evaluator(evaluator: Evaluator, path: str | Path) -> None:
     """Write the file whole or not at all; the same evaluator gives the same bytes."""
     text = json.dumps(dataclasses.asdict(evaluator.description), sort_keys=True)
     tensors = {name: np.ascontiguousarray(t, np.float32) for name, t in sorted(evaluator.tensors.items())}
-    write_whole(path, to_bytes(tensors, metadata={"deltaw": text}))
+    write_whole(path, to_bytes(tensors, metadata={KEY: text}))
 
 
 def write_whole(path: str | Path, data: bytes) -> None:
@@ -212,7 +212,7 @@ def load_evaluator(path: str | Path, game: Game | None = None) -> Evaluator:
     """Read and check an evaluator file; `game`: the one it must be for. Raises InputError."""
     from envs import games
 
-    description, tensors = _read(Path(path))
+    description, tensors = read_file(path, "evaluator file", VERSION, _description)
     if game is not None and description.game != game.name:
         raise InputError(f"{path} evaluates {description.game}, not {game.name}")
     evaluator = Evaluator(game or games.load(description.game), description, tensors)
@@ -221,39 +221,13 @@ def load_evaluator(path: str | Path, game: Game | None = None) -> Evaluator:
     return evaluator
 
 
-def _read(path: Path) -> tuple[Description, dict[str, np.ndarray]]:
-    from safetensors import safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except FileNotFoundError:
-        raise InputError(f"there is no evaluator file {path}") from None
-    except (SafetensorError, OSError, TypeError) as error:  # TypeError: numbers that numpy does not have
-        raise InputError(f"{path} is no evaluator file, or a damaged one: {error}") from None
-    if "deltaw" not in metadata:
-        raise InputError(f"{path} is no evaluator file: its metadata has no key 'deltaw'")
-    return _description(path, metadata["deltaw"]), tensors
-
-
-def _description(path: Path, text: str) -> Description:
+def _description(fields: dict[str, Any]) -> Description:
     """The metadata of the file; every field has the type it should have."""
-    try:
-        fields = json.loads(text)
-        if fields["version"] > VERSION:
-            raise InputError(
-                f"{path} has format version {fields['version']}; this program reads up to {VERSION}: update it"
-            )
-        whole = {name: tuple(map(operator.index, fields[name])) for name in ("spec", "sizes", "outcomes")}
-        texts = {name: "" + fields[name] for name in ("game", "features", "head", "activation")}
-        return Description(**(fields | whole | texts))
-    except KeyError as error:
-        raise InputError(f"{path} has an incomplete description: it lacks {error}") from None
-    except (ValueError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} has a damaged description: {error}") from None
+    whole = {name: tuple(map(operator.index, fields[name])) for name in ("spec", "sizes", "outcomes")}
+    texts = {name: "" + fields[name] for name in ("game", "features", "head", "activation")}
+    if not isinstance(fields.get("trained", {}), dict):
+        raise TypeError(f"trained must be an object, not {fields['trained']!r}")
+    return Description(**(fields | whole | texts))
 
 
 def _check_features(path: str | Path, evaluator: Evaluator) -> None:
@@ -280,12 +254,19 @@ def _check_tensors(path: str | Path, evaluator: Evaluator) -> None:
         raise InputError(
             f"{path} has head {description.head!r} and activation {description.activation!r}, unknown here"
         )
+    if len(description.sizes) < 2 or min(description.sizes) < 1:
+        raise InputError(
+            f"{path} has the sizes {description.sizes}; inputs, hidden layers and outputs are at least 1 each"
+        )
     wanted: dict[str, tuple[int, ...]] = {}
     for k, (inputs, outputs) in enumerate(zip(description.sizes, description.sizes[1:], strict=False)):
         wanted |= {f"weight{k}": (inputs, outputs), f"bias{k}": (outputs,)}
     shapes = {name: tuple(t.shape) for name, t in tensors.items()}
     if shapes != wanted:
         raise InputError(f"{path} should hold {wanted}, but holds {shapes}")
+    others = {name: t.dtype.name for name, t in tensors.items() if t.dtype != np.float32}
+    if others:
+        raise InputError(f"{path} holds {others}; weights are float32")
     outputs = len(description.outcomes) if description.head == "classes" else 1
     if description.sizes[-1] != outputs:
         raise InputError(f"{path} has {description.sizes[-1]} outputs; its head {description.head!r} needs {outputs}")

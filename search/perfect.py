@@ -29,7 +29,7 @@ from search.control import Stopped
 from search.database import SCORE, Database, load_databases
 from search.players import PERFECT, Workers
 from search.solve import ExactSolver, find_solver, has_solver
-from search.solved import Known, keep_solved, load_solved
+from search.solved import Known, keep_solved, load_solved, memory_file
 from search.solvers import Solution
 from search.symmetry import canonical_keys, symmetries_of
 
@@ -94,6 +94,8 @@ class Exact:
     def _verdict(self, row: np.ndarray, known: Known) -> Verdict:
         _, children = self._children(row)
         wanted = np.array([key in known.best for key in self._keys(children)])
+        if not wanted.any():
+            raise InputError(f"{memory_file(self.game)} does not fit the rules of {self.game.name}: delete it")
         return Verdict(known.outcome, children[wanted])
 
     def _learn(self, missing: dict[int, np.ndarray]) -> None:

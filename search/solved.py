@@ -46,7 +46,10 @@ def load_solved(game: Game) -> dict[int, Known]:
         description, tensors = read_table(memory_file(game), (KIND,), game)
     except InputError:
         return {}
-    if description.mark != mark_of(game, game.symmetries is not None):
+    shapes = {name: (tensor.dtype.name, tensor.shape[:1], tensor.ndim) for name, tensor in tensors.items()}
+    count = tensors["keys"].shape[:1] if "keys" in tensors else ()
+    wanted = {"keys": ("int64", count, 1), "outcomes": ("int8", count, 1), "best": ("int64", count, 2)}
+    if shapes != wanted or description.mark != mark_of(game, game.symmetries is not None):
         return {}
     rows = zip(*(tensors[name].tolist() for name in ("keys", "outcomes", "best")), strict=True)
     return {key: Known(outcome, frozenset(best) - {ABSENT}) for key, outcome, best in rows}

@@ -389,6 +389,9 @@ def test_tables_that_do_not_fit_are_refused(small):
         "ranges": {"ends": built.ends + 1},
         "do not fit": {"first_ends": built.first_ends[:-1]},
         "do not fit its": {"ends": np.append(built.ends[:-2], [built.ends[-1]] * 2)},
+        "do not fit its 84": {
+            "ends": np.append([0, 2**62, -(2**63), -(2**62), 0], built.ends[5:])
+        },  # ascending by overflow
         "no chances": {"chances": -built.chances},
         "add up": {"chances": built.chances * 0.5},
         "equities": {"pairs": np.zeros((5, 5))},

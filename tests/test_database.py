@@ -299,7 +299,8 @@ FIELDS = {
     "incomplete": ({"units": None}, "'units'"),
     "no version": ({"version": None}, "'version'"),
     "type of a text": ({"covers": 3}, "description"),
-    "type of the version": ({"version": "new"}, "description"),
+    "type of the version": ({"version": "new"}, "not 'new'"),
+    "units": ({"units": "furlongs"}, "'furlongs'"),
     "made": ({"made": "by hand"}, "description"),
     "unknown field": ({"colour": "blue"}, "colour"),
 }
@@ -329,6 +330,7 @@ def test_wrong_tensors_are_named(good):
     wrong = {
         "ascending": {"keys": keys[::-1]},
         "not strictly": {"keys": np.append(keys[:1], keys[:-1])},
+        "are not strictly": {"keys": np.append(keys[:-1], -(2**63) + 5)},  # their differences are beyond 64 bits
         "keys of type int32": {"keys": keys.astype(np.int32)},
         "values of type float32": {"values": values.astype(np.float32)},
         "(764,)": {"values": values[1:].astype(np.int8)},

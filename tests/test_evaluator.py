@@ -283,6 +283,8 @@ FIELDS = {
     "hidden": ({"sizes": [24, 8, 3]}, "(24, 8)"),
     "layers": ({"sizes": [24, 3]}, "weight1"),
     "no sizes": ({"sizes": []}, "sizes ()"),
+    "no outputs": ({"sizes": [24]}, "at least 1 each"),
+    "an empty layer": ({"sizes": [24, 0, 3]}, "at least 1 each"),
     "outcomes": ({"outcomes": [-3, -2, -1, 1, 2, 3]}, "(-3, -2, -1, 1, 2, 3)"),
     "head": ({"head": "softplus"}, "'softplus'"),
     "outputs": ({"head": "tanh"}, "3 outputs"),
@@ -292,7 +294,11 @@ FIELDS = {
     "no version": ({"version": None}, "'version'"),
     "type of a number": ({"spec": "1"}, "description"),
     "type of a text": ({"head": ["classes"]}, "description"),
-    "type of the version": ({"version": "new"}, "description"),
+    "type of the version": ({"version": "new"}, "not 'new'"),
+    "version that is no number": ({"version": float("nan")}, "not nan"),
+    "version that is none": ({"version": 0}, "not 0"),
+    "trained": ({"trained": ["by", "hand"]}, "trained must be an object"),
+    "deep": ({"trained": {"by": functools.reduce(lambda inner, _: [inner], range(400), [])}}, "more than 16 deep"),
     "unknown field": ({"colour": "blue"}, "colour"),
 }
 
@@ -305,7 +311,7 @@ def test_a_wrong_description_is_named(good, case):
     assert named in one_line(load_evaluator, path)
 
 
-@pytest.mark.parametrize("text", ["", "[1, 2]", "3", "{", "null"])
+@pytest.mark.parametrize("text", ["", "[1, 2]", "3", "{", "null", "[" * 100_000, '{"version": ' + "9" * 5_000 + "}"])
 def test_a_description_that_is_none(good, text):
     path, evaluator = good
     path.write_bytes(to_bytes(evaluator.tensors, metadata={"deltaw": text}))
@@ -328,6 +334,24 @@ def test_wrong_tensors_are_named(good):
         assert named in one_line(load_evaluator, path)
     rewrite(path, {name: t for name, t in tensors.items() if name != "bias0"})
     assert "bias0" in one_line(load_evaluator, path)
+    rewrite(path, tensors | {"bias0": tensors["bias0"].astype(np.float64)})
+    assert "{'bias0': 'float64'}; weights are float32" in one_line(load_evaluator, path)
+
+
+@pytest.mark.parametrize(
+    ("number", "shape"), [("F8_E4M3", [4]), ("F4", [8]), ("BF16", [2]), ("F32", [0, 2**62, 2**62])]
+)
+def test_numbers_that_numpy_does_not_have(good, number, shape):
+    path, _ = good
+    tensor = {"dtype": number, "shape": shape, "data_offsets": [0, 4 if 0 not in shape else 0]}
+    header = json.dumps({"__metadata__": {"deltaw": json.dumps(described(path))}, "weight0": tensor}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4 if 0 not in shape else 0))
+    assert (number if 0 not in shape else "too big") in one_line(load_evaluator, path)
+
+
+def test_a_file_larger_than_the_memory(good, monkeypatch):
+    monkeypatch.setattr("search.table.free_memory", lambda: 1000)
+    assert "GiB are free" in one_line(load_evaluator, good[0])
 
 
 def test_files_that_are_none(good, tmp_path):

@@ -15,6 +15,7 @@ from envs import games
 from envs.errors import InputError
 from search import exhaustive, oracle
 from search import perfect as perfect_module
+from search.database import read_table, write_table
 from search.exhaustive import Lines, play_out
 from search.match import match
 from search.oracle import calibration_of, find_oracle, move_accuracy, random_decisions, read_decisions
@@ -22,6 +23,7 @@ from search.perfect import Exact, PerfectPlayer
 from search.players import RandomPlayer, find_player
 from search.solve import find_solver
 from search.solved import Known, keep_solved, load_solved, memory_file
+from search.symmetry import class_keys
 
 TIC_TAC_TOE = games.load("tic_tac_toe")
 CONNECT_FOUR = games.load("connect_four")
@@ -200,11 +202,29 @@ def test_a_damaged_memory_is_done_without(tmp_path, monkeypatch):
     assert load_solved(CONNECT_FOUR) == {3: Known(-1, frozenset({1})), 5: Known(1, frozenset({7, 8}))}
     assert load_solved(TIC_TAC_TOE) == {}
     file = memory_file(CONNECT_FOUR)
+    description, tensors = read_table(file, ("solved",))
+    for wrong in (
+        {"best": tensors["best"][:1]},
+        {"keys": tensors["best"]},
+        {"outcomes": tensors["keys"]},
+        {"more": tensors["best"]},
+    ):
+        write_table(file, description, tensors | wrong)
+        assert load_solved(CONNECT_FOUR) == {}
+    write_table(file, description, tensors)
     file.write_bytes(file.read_bytes()[:-1] + b"x")
     assert load_solved(CONNECT_FOUR) == {}
     monkeypatch.setenv("DELTAW_DATA", str(file / "below a file"))
     keep_solved(CONNECT_FOUR, {5: Known(1, frozenset({7}))})  # cannot be written: only time is lost
     assert load_solved(CONNECT_FOUR) == {}
+
+
+def test_a_memory_of_other_rules_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("DELTAW_DATA", str(tmp_path))
+    row = late_positions()[:1]
+    keep_solved(CONNECT_FOUR, {int(class_keys(CONNECT_FOUR, row)[0]): Known(1, frozenset({7}))})
+    with pytest.raises(InputError, match=r"connect_four\.solved does not fit the rules of connect_four: delete it"):
+        Exact(CONNECT_FOUR, 1).judge(row)
 
 
 def test_a_limit_on_nodes_is_one_line(monkeypatch, tmp_path):
