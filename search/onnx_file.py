@@ -9,7 +9,8 @@ The graph takes one input for n states: features float32 [n, F] of one of the ga
 One of the two is enough, and an only output may have any name. Metadata keys: `deltaw.game`, `deltaw.features`, for n-tuples `deltaw.spec`, for chances
 `deltaw.classes`. docs/export.md has them all.
 
-onnxruntime takes batches: such an evaluator plays at 1 and 2 plies (`search/batched.py`), and the compiled searches refuse it.
+onnxruntime takes batches: such an evaluator plays at 1 and 2 plies (`search/batched.py`), and the compiled searches refuse it. What a file may hold is
+checked before (`search/onnx_limits.py`).
 """
 
 from __future__ import annotations
@@ -27,16 +28,17 @@ from envs.errors import InputError
 from envs.game import FeatureSet, Game
 from envs.kernel import kernel
 from search.inputs import inputs_of, width_of
+from search.onnx_limits import INSTALL, MOST_BYTES, MOST_STEPS, Shapes, damaged, first_line, inputs_of_graph, read_model
 
 SUFFIX = ".onnx"
 PREFIX = "deltaw."
 """of metadata keys"""
 BATCH = 4096
-"""states in one call of onnxruntime"""
-INSTALL = 'pip install "deltaw[onnx]"'
+"""states in one call of onnxruntime, a power of two; fewer where a graph takes too much for so many"""
 QUIET = 4
 """onnxruntime's log: fatal errors only; the others come as exceptions"""
-INPUT_TYPES = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(int64)": np.int64}
+INPUT_TYPES = {1: np.float32, 6: np.int32, 7: np.int64}
+"""by their numbers in ONNX"""
 
 
 class Interface(NamedTuple):
@@ -66,10 +68,14 @@ class Encoder(NamedTuple):
 class OnnxEvaluator:
     """An evaluator in an ONNX file. `values` may be called from several threads at once."""
 
-    def __init__(self, game: Game, encoder: Encoder, name: str, session: Any, interface: Interface) -> None:
+    def __init__(
+        self, game: Game, encoder: Encoder, name: str, session: Any, interface: Interface, shapes: Shapes, batch: int
+    ) -> None:
+        """`batch`: the most states of one call, a power of two that the graph's `shapes` bear."""
         self.game, self.encoder, self.name = game, encoder, name
-        self._session, self._interface = session, interface
+        self._session, self._interface, self._shapes, self._batch = session, interface, shapes, batch
         self._order = np.argsort(interface.classes)
+        self._bearable = {batch}
 
     @property
     def gives_chances(self) -> bool:
@@ -80,28 +86,36 @@ class OnnxEvaluator:
         ascending order, or the value [n, 1]. Exact where the game is over. Raises InputError for a graph that fails, or answers NaN."""
         classes = np.sort(self._interface.classes) if self.gives_chances else np.zeros(1)
         values, outputs = np.empty(len(rows)), np.empty((len(rows), len(classes)), np.float32)
-        for first in range(0, len(rows), BATCH):
-            part = slice(first, first + BATCH)
+        for first in range(0, len(rows), self._batch):
+            part = slice(first, first + self._batch)
             values[part], outputs[part] = self._run(self.encoder.encode(rows[part]))
         settle_finished(self.game.rules, np.ascontiguousarray(rows), self.gives_chances, classes, values, outputs)
-        if not np.isfinite(values).all():
+        if not (np.isfinite(values).all() and np.isfinite(outputs).all()):
             raise InputError(f"{self.name} answers NaN or infinity")
         return values, outputs
 
     def _run(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        graph, n = self._interface, len(inputs)
+        """Values and outputs of at most `batch` states. They are filled up to a power of two, by some of themselves: so there are few numbers
+        of states whose costs must be known."""
+        graph, states = self._interface, len(inputs)
+        n = 1 << (states - 1).bit_length()
+        if n not in self._bearable:
+            if not self._shapes.cost(n, inputs.shape[1]).bearable:
+                raise InputError(f"{self.name} does not evaluate {n} states at once: that takes too much")
+            self._bearable.add(n)
+        given: np.ndarray = np.resize(inputs, (n, inputs.shape[1])).astype(graph.kind, copy=False)
         wanted = [name for name in (graph.value, graph.chances) if name is not None]
         try:
-            found = self._session.run(wanted, {graph.input: inputs.astype(graph.kind, copy=False)})
+            found = self._session.run(wanted, {graph.input: given})
         except Exception as error:  # onnxruntime's own classes, which its versions move about
-            raise InputError(f"{self.name} does not evaluate {n} states at once: {_first_line(error)}") from None
+            raise InputError(f"{self.name} does not evaluate {n} states at once: {first_line(error)}") from None
         for name, output in zip(wanted, found, strict=True):
             fitting = [(n, len(graph.classes))] if name == graph.chances else [(n,), (n, 1)]
             if np.shape(output) not in fitting:
                 raise InputError(
                     f"{self.name}: the output {name} of {n} states should be {fitting[0]}, not {np.shape(output)}"
                 )
-        named = dict(zip(wanted, found, strict=True))
+        named = {name: output[:states] for name, output in zip(wanted, found, strict=True)}
         chances = None if graph.chances is None else named[graph.chances]
         values = chances @ graph.classes if graph.value is None else named[graph.value].reshape(-1)
         return values, values[:, None] if chances is None else chances[:, self._order]
@@ -123,14 +137,12 @@ def settle_finished(rules, rows, classes_given, classes, values, outputs):
 
 def load_onnx(path: str | Path, game: Game | None = None, encoder: Encoder | None = None) -> OnnxEvaluator:
     """Read and check an ONNX evaluator; `game`: the one it must be for; `encoder`: what makes its inputs, where they are no feature set of
-    the game. Raises InputError. The graph is run once, on the first position; weights that it keeps in other files are not read."""
+    the game. Raises InputError. The graph is run once, on the first position; a model that is kept in several files is refused."""
     from envs import games
 
-    session = _session(Path(path))
+    model = read_model(path)
     metadata = {
-        key.removeprefix(PREFIX): text
-        for key, text in session.get_modelmeta().custom_metadata_map.items()
-        if key.startswith(PREFIX)
+        entry.key.removeprefix(PREFIX): entry.value for entry in model.metadata_props if entry.key.startswith(PREFIX)
     }
     missing = [PREFIX + key for key in ("game", "features") if key not in metadata]
     if missing:
@@ -141,19 +153,28 @@ def load_onnx(path: str | Path, game: Game | None = None, encoder: Encoder | Non
     if encoder is None or encoder.features != metadata["features"]:
         features = _features(path, game, metadata)
         encoder = Encoder(features.name, width_of(features), functools.partial(inputs_of, game, features))
-    interface = _interface(path, game, encoder, metadata, session)
-    evaluator = OnnxEvaluator(game, encoder, Path(path).name, session, interface)
+    interface = _interface(path, game, encoder, metadata, model.graph)
+    shapes = Shapes(path, model)
+    batch = most_states(path, shapes, encoder.width)
+    session = _session(path, model.SerializeToString())
+    evaluator = OnnxEvaluator(game, encoder, Path(path).name, session, interface, shapes, batch)
     evaluator.values(np.array([game.row(game.rules.initial())] * 2))
     return evaluator
 
 
-def _session(path: Path) -> Any:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"there is no evaluator file {path}") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+def most_states(path: str | Path, shapes: Shapes, width: int) -> int:
+    """The most states that are evaluated in one call."""
+    batch = BATCH
+    while not shapes.cost(batch, width).bearable:
+        if batch == 1:
+            raise InputError(
+                f"{path} takes more than {MOST_BYTES:,} bytes or {MOST_STEPS:,} multiplications for one state"
+            )
+        batch //= 2
+    return batch
+
+
+def _session(path: str | Path, content: bytes) -> Any:
     try:
         import onnxruntime
     except ImportError:
@@ -162,9 +183,9 @@ def _session(path: Path) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # players share out their batches themselves
     options.log_severity_level = QUIET
     try:
-        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own classes, which its versions move about
-        raise InputError(f"{path} is no ONNX file that can be run, or a damaged one: {_first_line(error)}") from None
+        raise damaged(path, error) from None
 
 
 def _features(path: str | Path, game: Game, metadata: dict[str, str]) -> FeatureSet:
@@ -177,13 +198,14 @@ def _features(path: str | Path, game: Game, metadata: dict[str, str]) -> Feature
         raise InputError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
 
 
-def _interface(path: str | Path, game: Game, encoder: Encoder, metadata: dict[str, str], session: Any) -> Interface:
-    inputs, outputs = session.get_inputs(), [output.name for output in session.get_outputs()]
+def _interface(path: str | Path, game: Game, encoder: Encoder, metadata: dict[str, str], graph: Any) -> Interface:
+    inputs, outputs = inputs_of_graph(graph), [output.name for output in graph.output]
+    kinds = [given.type.tensor_type.elem_type for given in inputs]
     wanted = f"one input [batch, {encoder.width}]"
-    if len(inputs) != 1 or inputs[0].type not in INPUT_TYPES:
-        shown = ", ".join(f"{x.name} {x.type}" for x in inputs)
+    if len(inputs) != 1 or kinds[0] not in INPUT_TYPES:
+        shown = ", ".join(f"{x.name} of type {kind}" for x, kind in zip(inputs, kinds, strict=True))
         raise InputError(f"{path} should have {wanted} of float32, for n-tuples of int32 or int64; it has {shown}")
-    shape = inputs[0].shape
+    shape = [d.dim_value if d.HasField("dim_value") else d.dim_param for d in inputs[0].type.tensor_type.shape.dim]
     if len(shape) != 2 or (isinstance(shape[1], int) and shape[1] != encoder.width):
         raise InputError(f"{path} should have {wanted} for the feature set {encoder.features!r}; it has {shape}")
     classes = _whole_numbers(path, "classes", metadata["classes"]) if "classes" in metadata else ()
@@ -197,7 +219,7 @@ def _interface(path: str | Path, game: Game, encoder: Encoder, metadata: dict[st
         raise InputError(
             f"{path} has the outputs {', '.join(outputs)}: one must be called value, or chances with {PREFIX}classes in the metadata"
         )
-    return Interface(inputs[0].name, INPUT_TYPES[inputs[0].type], value, chances, np.array(classes, np.float64))
+    return Interface(inputs[0].name, INPUT_TYPES[kinds[0]], value, chances, np.array(classes, np.float64))
 
 
 def _whole_numbers(path: str | Path, key: str, text: str) -> tuple[int, ...]:
@@ -207,8 +229,3 @@ def _whole_numbers(path: str | Path, key: str, text: str) -> tuple[int, ...]:
         raise InputError(
             f"{path}: {PREFIX}{key} is {text[:60]!r}, not a list of whole numbers such as [1, 2]"
         ) from None
-
-
-def _first_line(error: Exception) -> str:
-    """The beginning of an onnxruntime message."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from search import analyze, arena
 from search.agent import Agent
 from search.inputs import inputs_of
 from search.named import find_evaluator, leaf_of, only_by_plies
-from search.onnx_file import load_onnx
+from search.onnx_file import load_onnx, most_states
+from search.onnx_limits import Shapes, read_model
 from search.play import make_agent
 from search.players import find_player
 from search.searcher import Limits
@@ -25,7 +28,7 @@ from search.searcher import Limits
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
-TIC_TAC_TOE = games.load("tic_tac_toe")
+TIC_TAC_TOE, CONNECT_FOUR = games.load("tic_tac_toe"), games.load("connect_four")
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +173,8 @@ FAULTS = {
     "another spec": ({"metadata": CLASSES | {"deltaw.spec": "[7]"}}, "spec (7,)"),
     "no numbers": ({"metadata": CLASSES | {"deltaw.spec": "seven"}}, "deltaw.spec is 'seven', not a list"),
     "deep": ({"metadata": CLASSES | {"deltaw.spec": "[" * 100_000}}, "not a list"),
+    "cells off the board": ({"metadata": CLASSES | {"deltaw.features": "tuples", "deltaw.spec": "[-1,3,1,1,2,1,-40,1]"}}, "from 0"),
+    "huge numbers": ({"metadata": CLASSES | {"deltaw.spec": f"[{'9' * 5000}]"}}, "not a list of whole numbers"),
     "cut tuples": ({"metadata": CLASSES | {"deltaw.features": "tuples", "deltaw.spec": "[-1, 3]"}}, "n-tuple"),
     "other classes": ({"metadata": CLASSES | {"deltaw.classes": "[-3, 3]"}}, "knows the outcomes (-3, 3)"),
     "width": ({"width": 17}, "one input [batch, 18] for the feature set 'cells'; it has ['n', 17]"),
@@ -212,18 +217,100 @@ def test_no_such_file_and_a_folder(tmp_path):
         load_onnx(tmp_path / "y.onnx")
 
 
-def test_weights_in_other_files_are_not_read(tmp_path, files):
-    """A model can name files that hold its numbers; nothing that was not named on the command line is opened."""
+def test_weights_in_other_files_are_not_read(tmp_path, files, monkeypatch):
+    """A model can name files that hold its numbers; nothing that was not named on the command line is opened, not even in the working directory."""
+    monkeypatch.chdir(tmp_path)
     model = onnx.load(files("connect_four_linear"))
     onnx.save(model, tmp_path / "x.onnx", save_as_external_data=True, location="secret.bin", size_threshold=0)
     assert (tmp_path / "secret.bin").exists()
-    with pytest.raises(InputError, match="no ONNX file that can be run"):
+    with pytest.raises(InputError, match=r"x\.onnx keeps 'weight0' in another file"):
         load_onnx(tmp_path / "x.onnx")
 
 
-def test_without_onnxruntime(files, monkeypatch, capsys):
+def program(folder: Path, nodes: str, *, functions: str = "", **constants: Any) -> Path:
+    """A graph from `x` float [n, 18] to `y` float [n, 1], with our metadata; `nodes` in ONNX's own notation."""
+    text = f"""<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+        g (float[n, 18] x) => (float[n, 1] y) {{ {nodes} }} {functions}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(np.asarray(c), name) for name, c in constants.items())
+    onnx.helper.set_model_props(model, {"deltaw.game": "tic_tac_toe", "deltaw.features": "cells"})
+    path = folder / "program.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+ENDLESS = """y0 = ReduceSum <keepdims = 1> (x, axis)  true = Constant <value_int = 1> ()  going = Cast <to = 9> (true)
+    y = Loop (, going, y0) <body = b (int64 i, bool c, float[n, 1] v) => (bool d, float[n, 1] w) {
+        d = Identity (c)  w = Identity (v) }>"""
+HIDDEN = '<domain: "own", opset_import: ["" : 17]> Mine (a) => (b) { b = Identity (a) }'
+SUM = "s = ReduceSum <keepdims = 1> (x, axis)"
+LARGE = np.array([40_000, 40_000])
+PROGRAMS = {
+    "a loop that never ends": (ENDLESS, {}, "has the operator Loop"),
+    "a function": ("y = own.Mine (x)", {"functions": HIDDEN}, "has functions of its own"),
+    "an operator of others": ("y = own.Mine (x)", {}, "has the operator own.Mine"),
+    "6 GB of zeros": (f"{SUM} z = ConstantOfShape (size) t = ReduceSum (z) y = Add (s, t)", {"size": LARGE}, "takes more than"),
+    "6 GB by repetition": (f"{SUM} z = Tile (s, size) y = ReduceSum <keepdims = 1> (z, axis)", {"size": LARGE}, "takes more than"),
+    "6 GB by an outer product": (f"{SUM} z = Mul (c, r) t = ReduceSum (z) y = Add (s, t)",
+        {"c": np.ones((40_000, 1), np.float32), "r": np.ones((1, 40_000), np.float32)}, "takes more than"),
+    "6 GB for few states": (f"{SUM} h = Shape (x) n = Slice (h, zero, axis) m = Sub (most, n) k = Concat <axis = 0> (m, m)"
+        " z = ConstantOfShape (k) t = ReduceSum (z) y = Add (s, t)",
+        {"zero": np.array([0]), "most": np.array([40_000])}, "takes more than"),
+    "hours of work": (f"{SUM} p = MatMul (a, a) q = MatMul (p, a) r = ReduceSum (q) y = Add (s, r)",
+        {"a": np.ones((3600, 3600), np.float16)}, "takes more than"),
+    "a size that depends on numbers": (f"{SUM} k = Cast <to = 7> (s) f = Reshape (k, minus)  z = ConstantOfShape (f) "
+        "t = ReduceSum (z) y = Add (s, t)", {"minus": np.array([-1])}, "cannot be told before it is run"),
+    "a division that kills": (f"{SUM} i = Cast <to = 7> (s) l = Mul (i, least) d = Div (l, minus) y = Cast <to = 1> (d)",
+        {"least": np.array([-(2**63)]), "minus": np.array([-1])}, "known divisors from 1 upwards"),
+    "texts": ("t = Cast <to = 8> (x) y = Cast <to = 1> (t)", {}, "texts, no numbers"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_a_graph_is_no_program(tmp_path, case):
+    nodes, more, message = PROGRAMS[case]
+    with pytest.raises(InputError) as caught:
+        load_onnx(program(tmp_path, nodes, axis=np.array([1]), **more))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tensor_must_hold_what_it_says(tmp_path):
+    path = program(tmp_path, f"{SUM} y = Add (s, c)", axis=np.array([1]), c=np.ones((1, 1), np.float32))
+    model = onnx.load(path)
+    model.graph.initializer[1].dims[:] = [40_000, 40_000]
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(InputError, match="damaged"):
+        load_onnx(path)
+
+
+def test_shapes_may_be_calculated(tmp_path):
+    """As exporters write `x.view(x.size(0), 2, -1)`."""
+    nodes = """h = Shape (x) n = Gather (h, first) m = Unsqueeze (n, zero) k = Concat <axis = 0> (m, rest)
+        v = Reshape (x, k) w = ReduceSum <keepdims = 0> (v, axis) y = ReduceSum <keepdims = 1> (w, axis)"""
+    arrays = {"first": np.array(0), "zero": np.array([0]), "rest": np.array([2, -1]), "axis": np.array([1])}
+    ours = load_onnx(program(tmp_path, nodes, **arrays))
+    rows = np.array([TIC_TAC_TOE.row(TIC_TAC_TOE.parse(text)) for text in ("X---O----", "XO--X----", "XO-------")])
+    expected = inputs_of(TIC_TAC_TOE, TIC_TAC_TOE.features("cells"), rows).sum(axis=1)
+    np.testing.assert_allclose(ours.values(rows)[0], expected)
+
+
+@pytest.mark.parametrize("bearable", [1, 8, 4096])
+def test_a_large_graph_takes_fewer_states_at_once(files, monkeypatch, bearable):
+    """The values are the same."""
     path = files("connect_four_linear")
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    rows = np.repeat(CONNECT_FOUR.row(CONNECT_FOUR.parse("4453"))[None], 20, axis=0)
+    expected, model = load_onnx(path).values(rows)[0], read_model(path)
+    cost = Shapes(path, model).cost(bearable, 96)
+    monkeypatch.setattr("search.onnx_limits.MOST_STEPS", cost.steps)
+    assert most_states(path, Shapes(path, model), 96) == bearable
+    np.testing.assert_allclose(load_onnx(path).values(rows)[0], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxruntime"])
+def test_without_a_package(files, monkeypatch, capsys, package):
+    path = files("connect_four_linear")
+    monkeypatch.setitem(sys.modules, package, None)
     assert_one_line(arena.main, f"connect_four {path} random", 'pip install "deltaw[onnx]"', capsys)
 
 
