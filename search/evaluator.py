@@ -49,6 +49,10 @@ from search.tensor_file import KEY, read_file
 
 VERSION = 1
 ACTIVATIONS = {"relu": RELU, "sigmoid": SIGMOID, "tanh": TANH}
+MOST_INPUT = 1000.0
+"""features are far smaller"""
+MOST_SUM = 1e37
+"""float32 ends at 3e38; behind it are infinity and NaN, which no search can order"""
 HEADS = {"classes": CLASSES, "tanh": TANH, "identity": IDENTITY}
 
 
@@ -273,3 +277,11 @@ def _check_tensors(path: str | Path, evaluator: Evaluator) -> None:
     broken = [name for name, t in tensors.items() if not np.isfinite(t).all()]
     if broken:
         raise InputError(f"{path} holds NaN or infinite weights in {', '.join(sorted(broken))}")
+    most = MOST_INPUT
+    for k in range(len(description.sizes) - 1):
+        sums = np.abs(tensors[f"weight{k}"]).sum(axis=0, dtype=np.float64) * most + np.abs(tensors[f"bias{k}"])
+        if sums.max() > MOST_SUM:
+            raise InputError(
+                f"{path} holds weights with which sums can reach {sums.max():.0e} in layer {k}; at most {MOST_SUM:.0e} is safe"
+            )
+        most = sums.max() if description.activation == "relu" else 1.0

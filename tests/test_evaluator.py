@@ -328,6 +328,8 @@ def test_wrong_tensors_are_named(good):
         "extra": {"extra": np.zeros(1, np.float32)},
         "in weight1": {"weight1": np.full((9, 3), np.nan, np.float32)},
         "in bias0": {"bias0": np.array([1.0] * 8 + [np.inf], np.float32)},
+        "in layer 0": {"weight0": np.full((24, 9), 3e38, np.float32)},
+        "in layer 1": {"weight0": np.full((24, 9), 1e20, np.float32), "weight1": np.full((9, 3), -1e20, np.float32)},
     }
     for named, change in wrong.items():
         rewrite(path, tensors | change)
