@@ -284,6 +284,13 @@ def test_a_tensor_must_hold_what_it_says(tmp_path):
         load_onnx(path)
 
 
+def test_names_are_utf8(tmp_path):
+    path = program(tmp_path, f"{SUM} y = Relu (s)", axis=np.array([1]))
+    path.write_bytes(path.read_bytes().replace(b"deltaw.game", b"deltaw.gam\xff"))
+    with pytest.raises(InputError, match="no UTF-8"):
+        load_onnx(path)
+
+
 def test_shapes_may_be_calculated(tmp_path):
     """As exporters write `x.view(x.size(0), 2, -1)`."""
     nodes = """h = Shape (x) n = Gather (h, first) m = Unsqueeze (n, zero) k = Concat <axis = 0> (m, rest)
