@@ -102,6 +102,7 @@ def test_interrupted_games_that_are_over_are_kept(tmp_path, capsys, monkeypatch)
         ("nim random random --to {0}/old.jsonl", "old.jsonl exists already: name another file"),
         ("nim random random --to {0}/new.mat", "games of nim are kept in files that end with .jsonl"),
         ("nim random random --to {0}/no/new.jsonl", "there is no folder"),
+        (f"nim random random --to {{0}}/{'x' * 245}.jsonl", "File name too long"),
         ("nim random --to {0}/new.jsonl", "nim is played by 2, not by 1"),
         ("nim random random random --to {0}/new.jsonl", "nim is played by 2, not by 3"),
         ("nim random random --games 0 --to {0}/new.jsonl", "at least 1 game, not 0"),
