@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import io
 import os
@@ -30,6 +31,13 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(BAD_INPUT)
 
 
+def _accept_any_bytes() -> None:
+    """Bytes on the standard input that are no text become a bad answer, not a traceback."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        with contextlib.suppress(io.UnsupportedOperation):  # somebody has read from it already
+            sys.stdin.reconfigure(errors="replace")
+
+
 def _whole(text: str) -> int:
     try:
         return whole(text)
@@ -42,8 +50,7 @@ def guarded(function: Callable[..., int | None]) -> Callable[..., int]:
 
     @functools.wraps(function)
     def run(*args: object, **options: object) -> int:
-        if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(errors="replace")  # bytes that are no text become a bad answer, not a traceback
+        _accept_any_bytes()
         try:
             status = function(*args, **options) or 0
             sys.stdout.flush()

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 START = "start"
 """the text of the position that a game begins with, beside the game's own notation"""
-SPARE_MOVES = 1 << 12
-"""room behind `max_moves` for those of a position that no game can reach"""
+SPARE_MOVES = 64 * 64
+"""room behind `max_moves` for the moves of a position that no game reaches: from every square of a mask to every other"""
 
 
 class Rules(NamedTuple):
