@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
+import io
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from envs.errors import InputError
+from envs.errors import InputError, one_line
+from envs.texts import whole
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -17,11 +20,29 @@ INTERRUPTED = 130
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaints fit on one line."""
+    """An argument parser whose complaints fit on one line, and whose whole numbers fit into 64 bits."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.register("type", int, _whole)
 
     def error(self, message: str) -> NoReturn:
-        print(f"error: {message} (try --help)", file=sys.stderr)
+        print(f"error: {one_line(message)} (try --help)", file=sys.stderr)
         raise SystemExit(BAD_INPUT)
+
+
+def _accept_any_bytes() -> None:
+    """Bytes on the standard input that are no text become a bad answer, not a traceback."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        with contextlib.suppress(io.UnsupportedOperation):  # somebody has read from it already
+            sys.stdin.reconfigure(errors="replace")
+
+
+def _whole(text: str) -> int:
+    try:
+        return whole(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def guarded(function: Callable[..., int | None]) -> Callable[..., int]:
@@ -29,6 +50,7 @@ def guarded(function: Callable[..., int | None]) -> Callable[..., int]:
 
     @functools.wraps(function)
     def run(*args: object, **options: object) -> int:
+        _accept_any_bytes()
         try:
             status = function(*args, **options) or 0
             sys.stdout.flush()

@@ -30,7 +30,7 @@ from gymnasium.error import ResetNeeded
 
 from envs import games
 from envs.errors import InputError
-from envs.game import Game
+from envs.game import START, Game
 
 RENDER_MODES = ("ansi", "rgb_array")
 OBSERVATION_MAX = 255.0
@@ -298,7 +298,7 @@ def first_state(game: Game, options: dict[str, Any], allowed: tuple[str, ...]) -
     """
     for key in options:
         check_choice("reset option", key, allowed)
-    state = game.parse(str(options["position"])) if "position" in options else game.rules.initial()
+    state = game.read_position(str(options.get("position", START)))
     if game.rules.outcome(state)[0]:
         raise InputError(f"the game is over in position {options['position']!r}; give one that can be played on")
     if "dice" in options:

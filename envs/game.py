@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     from envs.record import GameFile
 
 
+START = "start"
+"""the text of the position that a game begins with, beside the game's own notation"""
+SPARE_MOVES = 64 * 64
+"""room behind `max_moves` for the moves of a position that no game reaches: from every square of a mask to every other"""
+
+
 class Rules(NamedTuple):
     """Kernels and sizes of one game. `rules()` below fills in the optional ones."""
 
@@ -188,7 +194,7 @@ class Game:
     feature_sets: dict[str, FeatureSet]
     default_features: str
     parse: Callable[[str], Any]
-    """text -> State, in the usual notation of the game; raises InputError"""
+    """text -> State, in the usual notation of the game; raises InputError. What strangers wrote is read by `read_position`"""
     format: Callable[[Any], str]
     move_text: Callable[[Any, int], str]
     """(state, move) -> the move as players write it"""
@@ -265,6 +271,25 @@ class Game:
 
     def unrow(self, row: np.ndarray) -> Any:
         return self.state(*(int(field) for field in row))
+
+    def read_position(self, text: str) -> Any:
+        """The position that a person wrote, or `start`. Raises InputError, also as `playable` does."""
+        text = text.strip()
+        return self.unrow(self.row(self.rules.initial())) if text == START else self.playable(self.parse(text))
+
+    def playable(self, state: Any) -> Any:
+        """`state`. Raises InputError where the game is on and has no move, or more than it has room for: kernels check neither, and a position
+        that a person set up need not be one that the rules lead to."""
+        rules, most = self.rules, self.rules.max_moves
+        codes = np.empty(most + SPARE_MOVES, np.int64)
+        rolls = 0 if rules.outcome(state)[0] else rules.num_chance(state)
+        for decision in [rules.chance(state, i)[0] for i in range(rolls)] or [state]:
+            n = most if rules.outcome(decision)[0] else rules.legal_moves(decision, codes)
+            if not 1 <= n <= most:
+                raise InputError(
+                    f"{self.format(state)} is no position of {self.name}: it is not over, and has {n} moves; 1 to {most} are possible"
+                )
+        return state
 
     def find_move(self, state: Any, text: str) -> int:
         """The legal move that a person wrote; raises InputError with the legal ones."""

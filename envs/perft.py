@@ -19,7 +19,7 @@ from envs import games
 from envs.cli import Parser, guarded
 from envs.control import enter, make_control, supervised
 from envs.errors import InputError
-from envs.game import Game
+from envs.game import START, Game
 from envs.kernel import kernel
 
 
@@ -74,7 +74,7 @@ def parser() -> Parser:
     )
     p.add_argument("game", help=f"one of {', '.join(games.names())}")
     p.add_argument("depth", type=int, help="moves in a sequence")
-    p.add_argument("position", nargs="?", help="in the game's usual notation; default: where the game begins")
+    p.add_argument("position", nargs="?", default=START, help="in the game's usual notation; default: where it begins")
     return p
 
 
@@ -82,7 +82,7 @@ def parser() -> Parser:
 def main(arguments: list[str] | None = None) -> None:
     options = parser().parse_args(arguments)
     game = games.load(options.game)
-    state = game.rules.initial() if options.position is None else game.parse(options.position)
+    state = game.read_position(options.position)
     count(game, state, min(options.depth, 1))  # compiles, so that the clock does not
     print(f"{game.title}, {options.depth} moves from {game.format(state)}", flush=True)
     start, total = time.perf_counter(), int(options.depth == 0)

@@ -3,7 +3,7 @@
 `plain_game` takes the rules of a game whose board is one or two bit masks of its State (the mover's pieces, and the opponent's) and adds
 
     features   `pieces`: one input for each piece on each square; n-tuples come by themselves
-    position   the integers of the State, `31,32505856,0`
+    position   the integers of the State, `31,32505856,0`, each within the range of its field
     move       the squares that the mover's pieces leave and come to, `a2-b3`; its code where that does not tell moves apart
     text and picture of the board, as the first player sees it
 
@@ -12,14 +12,15 @@ Each can be replaced by an argument, and later by a file like `envs/games/tic_ta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envs.errors import InputError
+from envs.errors import InputError, short
 from envs.game import FeatureSet, Game, make_rules
 from envs.kernel import kernel
+from envs.texts import WHOLE, whole
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -42,25 +43,38 @@ def plain_game(
     masks: tuple[str, ...] = ("me", "opponent"),
     turned: bool = False,
     symmetries: np.ndarray | None = None,
+    ranges: Mapping[str, range] | None = None,
     text: dict[str, Any] | None = None,
     **rules: Any,
 ) -> Game:
     """A `Game` of the given rules.
 
     `board`: rows and columns; square 0, bit 0 of every mask, is the top left one, and squares are numbered row by row. `masks`: the fields of `state`
-    that hold the mover's pieces and, if there is a second, the opponent's. `turned`: `play` turns the board by half, so that every mover moves up.
+    that hold the mover's pieces and, if there is a second, the opponent's; no square is in both. `turned`: `play` turns the board by half, so that every mover moves up.
+    `ranges`: what each of the other fields can hold, such as {"last": range(-1, 25)}; that of `seat` is known. A position is read within these ranges,
+    since kernels use fields as indices and check none.
     `text` replaces what is plain: arguments of `Game` such as move_text. `rules` are those of `make_rules`; `seat` may be left
-    out where the state has a field `seat`.
+    out where the state has a field `seat`. Raises InputError for a board that no mask can hold, and for a field without a range.
     """
     rows, columns = board
     squares = rows * columns
     given = {"seat": _seat, "outcomes": (-1, 1), **rules}
+    ranges = {
+        "seat": range(given.get("num_players", 2)),
+        **(ranges or {}),
+        **dict.fromkeys(masks, _mask_range(squares)),
+    }
+    unknown = [field for field in state._fields if field not in ranges]  # type: ignore[attr-defined]
+    if unknown:
+        raise InputError(
+            f"{name}: what can the field {unknown[0]} hold? Give plain_game ranges={{{unknown[0]!r}: range(...)}}"
+        )
     cells = _cells(tuple(state._fields.index(mask) for mask in masks), squares)  # type: ignore[attr-defined]
     count = len(masks) * squares
     pieces = FeatureSet(FEATURES, (len(masks),), count, count, lambda: _feature_names(masks, board))
     view = _View(given["seat"], cells, board, swapped=len(masks) == 2, turned=turned)
     texts: dict[str, Any] = {
-        "parse": _reader(state),
+        "parse": _reader(state, ranges, masks, board),
         "format": lambda state: ",".join(str(int(number)) for number in state),
         "move_text": lambda state, move: view.move_text(game, state, move),
         "ansi": view.ansi,
@@ -143,17 +157,38 @@ def _pieces(cells, squares):
 # --- text and picture ---------------------------------------------------------------------------------------------
 
 
-def _reader(state: type) -> Callable[[str], Any]:
+def _mask_range(squares: int) -> range:
+    if squares > 64:
+        raise InputError(f"a board of {squares} squares does not fit into a mask: 64 are the most")
+    return range(1 << squares) if squares < 64 else WHOLE  # the 64th bit is the sign
+
+
+def _reader(
+    state: type, ranges: Mapping[str, range], masks: tuple[str, ...], board: tuple[int, int]
+) -> Callable[[str], Any]:
     fields = state._fields  # type: ignore[attr-defined]
 
     def parse(text: str) -> Any:
         words = text.split(",")
-        if len(words) != len(fields) or not all(word.strip().isdecimal() for word in words):
-            raise InputError(f"{text!r} is no position: write {', '.join(fields)} as numbers with commas between them")
-        numbers = [int(word) for word in words]
-        if max(numbers) >= 1 << 63:
-            raise InputError(f"{text!r} is no position: {max(numbers)} is no mask of 63 bits")
-        return state(*numbers)
+        try:
+            read = state(*(whole(word) for word in words)) if len(words) == len(fields) else None
+        except ValueError:
+            read = None
+        if read is None:
+            raise InputError(
+                f"{short(text)} is no position: write {', '.join(fields)} as numbers with commas between them"
+            )
+        for field, number in zip(fields, read, strict=True):
+            if number not in ranges[field]:
+                least, most = ranges[field][0], ranges[field][-1]
+                raise InputError(
+                    f"{short(text)} is no position: {field} is {number}, it must be from {least} to {most}"
+                )
+        both = getattr(read, masks[0]) & getattr(read, masks[1]) if len(masks) == 2 else 0
+        if both:
+            square = square_name(board, (both & -both).bit_length() - 1)
+            raise InputError(f"{short(text)} is no position: {' and '.join(masks)} both have a piece on {square}")
+        return read
 
     return parse
 

@@ -18,18 +18,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from envs.errors import InputError
-
-if TYPE_CHECKING:
-    from envs.game import Game
+from envs.game import START, Game
+from envs.texts import read_json
 
 JSON_LINES = ".jsonl"
-START = "start"
-"""how a file calls the position that a game begins with unless something else is said"""
 
 
 class Event(NamedTuple):
@@ -154,9 +151,9 @@ def read_json_lines(game: Game, text: str) -> list[GameRecord]:
 
 def _from_json(game: Game, line: str, where: str) -> GameRecord:
     try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is not JSON: {error}") from None
+        fields = read_json(line)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     if not isinstance(fields, dict) or fields.get("game") != game.name:
         raise InputError(f'{where}: no object with "game": "{game.name}"')
     players, steps = (_texts(fields, name, where) for name in ("players", "steps"))
@@ -185,7 +182,7 @@ def _start(game: Game, text: Any, where: str) -> Any:
     if not isinstance(text, str):
         raise InputError(f'{where}: "start" must be a position, a text')
     try:
-        return initial_state(game) if text == START else game.parse(text)
+        return game.read_position(text)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 
@@ -260,18 +257,28 @@ def read_games(game: Game, path: str | Path) -> list[GameRecord]:
 def check_new(game: Game, path: str | Path) -> None:
     """InputError where games could not be written to `path`, or something is there already."""
     find_format(game, path)
-    if Path(path).exists():
-        raise InputError(f"{path} exists already: name another file")
-    if not Path(path).absolute().parent.is_dir():
+    if not os.path.isdir(Path(path).absolute().parent):
         raise InputError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    try:
+        exists = Path(path).exists()
+        _beside(path).exists()
+    except OSError as error:  # a name that is too long
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    if exists:
+        raise InputError(f"{path} exists already: name another file")
 
 
 def write_games(game: Game, path: str | Path, records: Iterable[GameRecord]) -> None:
     """Write the games, replacing the file at once; raises InputError."""
     text = find_format(game, path).write(game, list(records))
-    beside = Path(f"{path}.part")
+    beside = _beside(path)
     try:
         beside.write_text(text, encoding="utf-8")
         os.replace(beside, path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _beside(path: str | Path) -> Path:
+    """Where a file is written before it takes its name."""
+    return Path(f"{path}.part")

@@ -16,7 +16,6 @@ then stays, and values do not flip. A leaf's seat is that of the player after wh
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -30,6 +29,8 @@ from envs.kernel import kernel
 CHANCE, LEAF = -1, -2
 """`Node.player` where nobody decides"""
 MOST_PLAYERS = 16
+LARGEST_WORTH = 1 << 53
+"""beyond it float64 leaves whole numbers out"""
 
 
 class Node(NamedTuple):
@@ -124,7 +125,8 @@ def _seat(node: Node, below: list[Node], turn: int, num_players: int) -> int:
         return node.player
     if any(child.player == CHANCE for child in below):
         raise InputError("a chance node follows a chance node; multiply the probabilities instead")
-    if not math.isclose(sum(node.odds), 1.0, abs_tol=1e-9) or min(node.odds) <= 0:
+    odds = [_number(p, "probability") for p in node.odds]
+    if not math.isclose(sum(odds), 1.0, abs_tol=1e-9) or min(odds) <= 0:
         raise InputError(f"the probabilities {node.odds} of a chance node must be positive and add up to 1")
     players = {child.player for child in below} - {LEAF}
     if len(players) > 1:
@@ -133,15 +135,25 @@ def _seat(node: Node, below: list[Node], turn: int, num_players: int) -> int:
 
 
 def _worth(node: Node, num_players: int) -> list[float]:
-    """To MAX (two players) or to each seat. A leaf's payoffs must be integers."""
-    several = isinstance(node.worth, Sequence)
-    if several and len(node.worth) != (0 if num_players == 2 else num_players):
+    """To MAX (two players) or to each seat. A leaf's payoffs must be whole numbers."""
+    several, width = isinstance(node.worth, Sequence), 1 if num_players == 2 else num_players
+    row = [_number(x, "payoff") for x in (node.worth if several else [node.worth])]
+    if several and len(row) != (0 if num_players == 2 else num_players):
         raise InputError(f"the payoffs {node.worth} are not one for each of {num_players} players")
     if not several and num_players > 2 and (node.player == LEAF or node.worth != 0):
         raise InputError(f"{node.worth} should be a tuple, a payoff for each of {num_players} players")
-    width = 1 if num_players == 2 else num_players
-    row = list(node.worth) if several else [node.worth] * width
-    return [float(operator.index(x)) for x in row] if node.player == LEAF else [float(x) for x in row]
+    broken = [x for x in row if node.player == LEAF and not x.is_integer()]
+    if broken:
+        raise InputError(f"the payoff {broken[0]:g} of a leaf is no whole number")
+    return row if several else row * width
+
+
+def _number(x: Any, what: str) -> float:
+    """`x` for the arrays; raises InputError for what is no number, and for one that is not finite or beyond LARGEST_WORTH."""
+    if isinstance(x, int | float | np.integer | np.floating) and -LARGEST_WORTH <= x <= LARGEST_WORTH:
+        return float(x)
+    shown = f"of {x.bit_length()} bits" if isinstance(x, int) else repr(x)
+    raise InputError(f"the {what} {shown} is no number from -2^53 to 2^53")
 
 
 # --- kernels: the arrays are constants in them -----------------------------------------------------------------------

@@ -10,6 +10,7 @@ with what was trained (`learn/verify.py`), and beside it go golden vectors (`lea
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -151,7 +152,7 @@ def evaluator_named(name: str) -> Evaluator:
     """A file, or a shipped evaluator by its name, GAME_NAME where several games have one called so. Raises InputError."""
     if name.endswith(ONNX):
         raise InputError(f"from={name} is an export already; name the evaluator file or the run that it comes from")
-    if Path(name).is_file() or name.endswith(FILES):
+    if os.path.isfile(name) or name.endswith(FILES):
         return load_evaluator(name)
     everything = [games.load(game) for game in games.names()]
     known = {f"{game.name}_{short}": path for game in everything for short, path in shipped(game).items()}

@@ -49,7 +49,7 @@ def check_command_line(config_name: str, check: Callable[[DictConfig, Path], Non
                 for overrides in (_each_value(words) if flags else [words])
             ]
         folders = [Path(run.hydra.sweep.dir if flags else run.hydra.run.dir) for run in runs]
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, OSError) as error:  # OSError: a name too long for a file
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         shown = [
             line

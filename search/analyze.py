@@ -44,9 +44,10 @@ from typing import Any, TextIO
 
 from envs import games
 from envs.cli import BAD_INPUT, Parser, guarded
-from envs.errors import InputError
+from envs.errors import InputError, cut
 from envs.game import Game
 from envs.record import read_games
+from envs.texts import read_json, whole
 from search.agent import Agent
 from search.algorithm import algorithms
 from search.answers import TABLE_MOVES, Answers, PlyAnswers, SearchAnswers, SolveAnswers
@@ -65,10 +66,7 @@ PIPED_WIDTH = 200
 
 def read_position(game: Game, text: str, dice: str | None) -> Any:
     """The state that a person means; raises InputError."""
-    if text == "start":
-        state = game.unrow(game.row(game.rules.initial()))
-    else:
-        state = game.parse(text)
+    state = game.read_position(text)
     if dice is None:
         return state
     if game.rules.max_chance == 0:
@@ -106,12 +104,9 @@ def answer_batch(
 
 
 def _read_request(line: str) -> dict[str, Any]:
-    try:
-        request = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{_short(line)} is not JSON: {error}") from None
+    request = read_json(line)
     if not isinstance(request, dict):
-        raise InputError(f'{_short(line)} is no object; a line is {{"position": ..., "dice": [3, 1]}}')
+        raise InputError(f'{cut(line.strip())} is no object; a line is {{"position": ..., "dice": [3, 1]}}')
     return request
 
 
@@ -125,7 +120,7 @@ def answer(
 def _answer_request(answers: Answers, request: dict[str, Any], top: int | None) -> dict[str, Any]:
     position = request.get("position")
     if not isinstance(position, str):
-        raise InputError(f'{_short(json.dumps(request))} needs a "position", a text')
+        raise InputError(f'{cut(json.dumps(request))} needs a "position", a text')
     dice = _dice_text(request.get("dice"))
     state = read_position(answers.game, position, dice)
     return answer(answers, position, state, _dice_list(answers.game, state, dice), top)
@@ -137,17 +132,12 @@ def _dice_text(dice: Any) -> str | None:
         return dice
     if isinstance(dice, list) and all(isinstance(die, int) for die in dice):
         return ",".join(str(die) for die in dice)
-    raise InputError(f'"dice" is {_short(json.dumps(dice))}; it must be two numbers, such as [3, 1] or "31", or null')
+    raise InputError(f'"dice" is {cut(json.dumps(dice))}; it must be two numbers, such as [3, 1] or "31", or null')
 
 
 def _dice_list(game: Game, state: Any, text: str | None) -> list[int] | None:
     """The dice in the order in which they were given, or as the position brought them."""
     return dice_of(game, state) if text is None else [int(die) for die in re.findall(r"\d", text)]
-
-
-def _short(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def run_batch(answers: Answers, source: str, top: int | None, out: TextIO) -> int:
@@ -216,9 +206,10 @@ def parser() -> Parser:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    number = whole(text)
+    if number < 1:
         raise ValueError
-    return int(text)
+    return number
 
 
 _count.__name__ = "count"  # argparse: "invalid count value: '0'"

@@ -15,9 +15,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from envs import games
@@ -93,7 +93,7 @@ def main(argv: list[str] | None = None) -> int:
     check_options(options)
     game = games.load(options.game)
     named = [options.first, *([options.second] if options.second else []), *options.others]
-    if len(named) > 2 or any(Path(text).is_dir() for text in named):
+    if len(named) > 2 or any(map(os.path.isdir, named)):
         check_round_robin(options)
         options.games = league.GAMES if options.games is None else options.games
         return league.run(game, named, options)

@@ -133,7 +133,7 @@ def build(game: Game, options: Namespace, command: str, report: Report) -> Calla
         "limit": options.limit,
         "report": report,
     }
-    roots = [game.parse(text) for text in options.roots] if options.roots else None
+    roots = [game.read_position(text) for text in options.roots] if options.roots else None
     origin = ", ".join(options.roots or ["the start"])
     if options.kind == BOOK:
         covers = f"every position up to {options.plies} plies from {origin}"

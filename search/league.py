@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -141,7 +142,7 @@ def find_players(game: Game, texts: Sequence[str], plies: int = 1, threads: int 
     `random` joins. Raises InputError for a folder without any, and for a player named twice."""
     wanted: list[str] = []
     for text in texts:
-        wanted += _folder(text) if Path(text).is_dir() else [text]
+        wanted += _folder(text) if os.path.isdir(text) else [text]
     if RANDOM not in wanted:
         wanted.append(RANDOM)
     twice = sorted({text for text in wanted if wanted.count(text) > 1})

@@ -42,6 +42,8 @@ LINE_KEYS = KEYS | {STOP: (), QUIT: ()}
 MOST_WAITING = 256
 """requests that are read ahead"""
 BLOCK = 1 << 16
+UNREAD: dict[str, Any] = {"id": None}
+"""stands for a line that is no request: its answer has the id null, so that a program can tell it from the others"""
 
 Read = Callable[[], bytes]
 """the next bytes of the input, b"" at its end"""
@@ -124,7 +126,7 @@ def split_lines(read: Read) -> Iterator[bytes | None]:
 
 def answer(protocol: Protocol, thinker: Thinker, item: Item) -> dict[str, Any]:
     if item.request is None or item.error:
-        return failure(item.error, item.request)
+        return failure(item.error, item.request or UNREAD)
     if item.do in (STOP, QUIT):
         return success(item.request)
     return protocol.answer(item.request, thinker, item.switch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import resources
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def find_evaluator(game: Game, name: str) -> Evaluator | Baseline | OnnxEvaluato
         return load_evaluator(known[name], game)
     if name.endswith(ONNX):
         return load_onnx(name, game)
-    if Path(name).exists() or name.endswith(FILES):
+    if os.path.exists(name) or name.endswith(FILES):
         return load_evaluator(name, game)
     raise InputError(
         f"no evaluator {name!r} for {game.name}: name a file or one of {', '.join([*known, *game.baselines])}"

@@ -6,12 +6,13 @@ says is ever opened as a file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from envs import games
-from envs.errors import InputError
+from envs.errors import InputError, short
 from envs.game import Baseline, Game
 from search.evaluator import Evaluator, load_evaluator
 from search.named import DEFAULT, FILES, ONNX, find_evaluator, only_by_plies, shipped
@@ -64,11 +65,6 @@ class Offer(NamedTuple):
         return known[name]
 
 
-def short(text: str, most: int = 60) -> str:
-    """What a person wrote, quoted, and not too much of it."""
-    return repr(text if len(text) <= most else text[: most - 3] + "...")
-
-
 def make_offer(names: Sequence[str], players: Sequence[str] = ()) -> Offer:
     """These games, each with those of `players` that play it, written as `search.spec` says; where there are none, with its shipped evaluators and
     its baselines.
@@ -110,7 +106,7 @@ def _matching(known: Iterable[Game], text: str) -> list[tuple[Game, Any]]:
     named = [game for game in known if name in game.baselines or name in shipped(game)]
     if named:
         return [(game, find_evaluator(game, name)) for game in named]
-    if not (Path(name).exists() or name.endswith(FILES)):
+    if not (os.path.exists(name) or name.endswith(FILES)):
         find_evaluator(known[0], name)  # raises, with the names that there are
     evaluator = load_onnx(name) if name.endswith(ONNX) else load_evaluator(name)
     game = next((game for game in known if game.name == evaluator.game.name), None)

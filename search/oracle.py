@@ -214,7 +214,7 @@ def _is_open(game: Game, row: np.ndarray) -> bool:
 
 
 def read_decisions(game: Game, path: str | Path) -> np.ndarray:
-    """Decisions int64 [n, W] from a file with one position a line, as `game.parse` reads them; empty lines and those that
+    """Decisions int64 [n, W] from a file with one position a line, as `game.read_position` reads them; empty lines and those that
     begin with # are passed over. Raises InputError, with the number of the line."""
     try:
         lines = Path(path).read_text().splitlines()
@@ -225,7 +225,7 @@ def read_decisions(game: Game, path: str | Path) -> np.ndarray:
         if not line.strip() or line.startswith("#"):
             continue
         try:
-            state = game.parse(line.strip())
+            state = game.read_position(line)
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from None
         if game.rules.outcome(state)[0] or not _is_open(game, game.row(state)):

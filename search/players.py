@@ -298,7 +298,7 @@ def find_player(
     known = player_names(game)
     if spec.name == PERFECT and PERFECT not in known:
         _find_perfect(game)  # says why there is none
-    if spec.name not in known and not (Path(spec.name).is_file() or spec.name.endswith(FILES)):
+    if spec.name not in known and not (os.path.isfile(spec.name) or spec.name.endswith(FILES)):
         raise InputError(
             f"no player {spec.name!r} for {game.name}: name an evaluator file or one of {', '.join(known)}"
         )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import secrets
 import sys
 import traceback
@@ -21,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from envs.chance import pick_chance
-from envs.errors import InputError
+from envs.errors import InputError, cut, one_line, short
+from envs.texts import read_json
 from search import view
 from search.control import Switch
 from search.database import program_version
-from search.offer import Offer, Offered, short
+from search.offer import Offer, Offered
 from search.thinker import Thinker, Thought, Wish
 
 MOST_BYTES = 1 << 16
@@ -36,8 +36,6 @@ MOST_POSITION = 1000
 """characters of a position"""
 MOST_NAME = 100
 """characters of dice, a move or a name"""
-MOST_QUOTED = 60
-"""characters of what an error quotes"""
 SECONDS = 1.0
 """of a search, where nothing is said"""
 LONGEST = 10.0
@@ -79,37 +77,23 @@ USUAL_PACE = Pace()
 
 def read_request(text: bytes | str) -> dict[str, Any]:
     """The JSON object in `text`; raises InputError."""
-    if len(text) > MOST_BYTES:
-        raise InputError(f"the request is longer than {MOST_BYTES} bytes")
-    try:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8")
-        request = json.loads(text, parse_constant=_no_constant)
-    except UnicodeDecodeError:
-        raise InputError("the request is not UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", None) or "its numbers or brackets are beyond any use"
-        raise InputError(f"{short(str(text).strip())} is not JSON: {reason}") from None
+    request = read_json(text, MOST_BYTES)
     if not isinstance(request, dict):
-        raise InputError(f'{short(text.strip())} is no object; a request is {{"do": "info"}}')
+        raise InputError(f'{_json(request)} is no object; a request is {{"do": "info"}}')
     return request
 
 
-def _no_constant(name: str) -> float:
-    raise json.JSONDecodeError(f"{name} is no number of JSON", name, 0)
-
-
 def write_answer(answer: dict[str, Any]) -> bytes:
-    """The answer as one line of ASCII, without the line's end."""
-    return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")
+    """The answer as one line of ASCII, without the line's end; an error where JSON has no word for one of its numbers."""
+    try:
+        return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except ValueError:  # an evaluator's values may overflow
+        return write_answer(failure("a value is no finite number: this player cannot judge the position", answer))
 
 
 def failure(error: str, request: dict[str, Any] | None = None) -> dict[str, Any]:
     """The answer to a request that cannot be granted."""
-    line = " ".join(error.split())
-    if len(line) > MOST_ERROR:
-        line = line[: MOST_ERROR - 3] + "..."
-    return {"ok": False, "error": line} | _id(request)
+    return {"ok": False, "error": one_line(error, MOST_ERROR)} | _id(request)
 
 
 def success(request: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
@@ -117,14 +101,23 @@ def success(request: dict[str, Any] | None = None, **fields: Any) -> dict[str, A
 
 
 def _id(request: dict[str, Any] | None) -> dict[str, Any]:
-    return {"id": request["id"]} if request and "id" in request else {}
+    """The request's id, given back; null for one that none can be."""
+    if request is None or "id" not in request:
+        return {}
+    return {"id": request["id"] if _is_id(request["id"]) else None}
+
+
+def _is_id(value: Any) -> bool:
+    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
 
 
 # --- checking -----------------------------------------------------------------------------------------------------------------
 
 
 def check_keys(request: dict[str, Any], keys: dict[str, tuple[str, ...]]) -> str:
-    """What is to be done; raises InputError for something else than `keys` has, and for keys that do not belong to it."""
+    """What is to be done; raises InputError for something else than `keys` has, for keys that do not belong to it, and for a wrong id."""
+    if not _is_id(request.get("id")):
+        raise InputError(f'"id" is {_json(request["id"])}; it must be a text, a whole number or null')
     do = request.get("do")
     if not isinstance(do, str) or do not in keys:
         what = "is missing" if "do" not in request else f"is {_json(do)}"
@@ -160,15 +153,14 @@ def whole_of(request: dict[str, Any], key: str, least: int, most: int) -> int | 
 def seconds_of(request: dict[str, Any], pace: Pace) -> float | None:
     value = request.get("seconds")
     right = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is None or (right and math.isfinite(value) and SHORTEST <= value <= pace.longest):
+    if value is None or (right and SHORTEST <= value <= pace.longest):
         return value
     raise InputError(f'"seconds" is {_json(value)}; it must be a number from {SHORTEST} to {pace.longest:g}')
 
 
 def _json(value: Any) -> str:
     """A value as it stood in the request, and not too much of it."""
-    text = json.dumps(value)
-    return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 3] + "..."
+    return cut(json.dumps(value))
 
 
 # --- answering ----------------------------------------------------------------------------------------------------------------

@@ -14,10 +14,12 @@ NAME is a shipped evaluator, an evaluator file, a baseline, or one of the player
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 from envs.errors import InputError
+from envs.texts import whole
 from search.named import FILES
 from search.searcher import NO_LIMITS, Limits
 
@@ -55,7 +57,7 @@ class PlayerSpec(NamedTuple):
 def parse_player(text: str) -> PlayerSpec:
     """The player that `text` names. Raises InputError for settings that there are not, or that make no sense."""
     name, at, settings = text.rpartition("@")
-    if not at or "=" not in settings or Path(text).is_file():
+    if not at or "=" not in settings or os.path.isfile(text):
         return PlayerSpec(text)
     values = _pairs(text, settings)
     plies = _whole(text, values, "plies")
@@ -93,7 +95,9 @@ def _whole(text: str, values: dict[str, str], key: str) -> int | None:
     if key not in values:
         return None
     try:
-        number = int(values[key])
+        number = whole(values[key])
+    except InputError as error:
+        raise InputError(f"{text}: {key}: {error}") from None
     except ValueError:
         number = 0
     if number < 1:

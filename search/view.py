@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from envs.errors import InputError
-from envs.game import Game
+from envs.game import START, Game
 
-START = "start"
 SEAT_NAMES = ("first player", "second player", "third player", "fourth player", "fifth player", "sixth player")
 BACKGAMMON = "backgammon"
 POINTS, BAR, OFF = 24, 24, 25
@@ -88,14 +87,12 @@ def text_of(game: Game, state: Any) -> str:
 
 
 def _parse(game: Game, text: str) -> Any:
-    if text == START:
-        return initial(game)
     front = re.fullmatch(r"(\S+) ([1-9])", text)
     if front and "seat" in game.state._fields:  # type: ignore[attr-defined]
         state, seat = game.parse(front[1]), int(front[2]) - 1
         if seat < game.rules.num_players and state.seat != seat and not _says_seat(game, state, seat):
-            return state._replace(seat=seat)
-    return game.parse(text)
+            return game.playable(state._replace(seat=seat))
+    return game.read_position(text)
 
 
 def _says_seat(game: Game, state: Any, seat: int) -> bool:

@@ -329,6 +329,14 @@ def test_named_chances_are_cumulative():
     assert named_chances((-1, 0, 1), (0.2, 0.5, 0.3)) == pytest.approx({"win": 0.3, "draw": 0.5, "lose": 0.2})
 
 
+def test_bytes_that_are_no_text_are_a_bad_line(analyze, monkeypatch):
+    lines = b'{"position": "\xff"}\n{"position": NaN}\n' + b"[" * 2000 + b'\n{"position": "X---O----"}\n'
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines), encoding="utf-8"))
+    status, out, err = analyze("tic_tac_toe", "--batch", "-", "--evaluator", "open_lines", "--depth", 1)
+    assert (status, len(out.splitlines()), err.count("\n")) == (2, 4, 3)
+    assert ["error" in json.loads(line) for line in out.splitlines()] == [True, True, True, False]
+
+
 # --- bad input -----------------------------------------------------------------------------------------------------------------
 
 
@@ -351,6 +359,10 @@ def test_named_chances_are_cumulative():
         ("backgammon start --batch - --evaluator pubeval", "--batch reads positions"),
         ("tic_tac_toe XXXOO---- --evaluator open_lines", "is finished"),
         ("tic_tac_toe --dice 31 --evaluator open_lines", "has no dice"),
+        (f"tic_tac_toe --evaluator {'x' * 300}", "no evaluator 'xxx"),
+        (f"tic_tac_toe --nodes {1 << 63}", "argument --nodes: '9223372036854775808' is no whole number of 64 bits"),
+        (f"backgammon --candidates {'9' * 5000}", "invalid count value: '999"),
+        (f"tic_tac_toe {'X' * 5000}", "such as X---O----"),
     ],
 )
 def test_bad_input_is_one_line(analyze, arguments, message):
@@ -358,6 +370,7 @@ def test_bad_input_is_one_line(analyze, arguments, message):
     assert (status, out) == (2, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
+    assert len(err) < 1100
     assert message in err
 
 

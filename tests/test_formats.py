@@ -279,7 +279,7 @@ def test_json_lines_are_what_they_say_they_are():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "game 1 is not JSON"),
+        ("{", "game 1: '{' is not JSON"),
         ("[]", 'no object with "game": "nim"'),
         ('{"game": "chess"}', 'no object with "game": "nim"'),
         ('{"game": "nim", "players": ["a"], "steps": []}', "1 players; nim has 2"),
@@ -296,6 +296,12 @@ def test_json_lines_are_what_they_say_they_are():
             "step 2: 'a1' comes after the end",
         ),
         ('{"game": "nim", "players": ["a", "b"], "steps": [], "payoffs": [1]}', '"payoffs" must be 2 numbers'),
+        ('{"game": "nim", "players": ["a", "b"], "steps": [], "payoffs": [NaN, 0]}', "'NaN' is no finite number"),
+        ('{"game": "nim", "players": ["a", "b"], "steps": [], "payoffs": [1e999, 0]}', "'1e999' is no finite number"),
+        (
+            f'{{"game": "nim", "players": ["a", "b"], "steps": [], "payoffs": [{10**400}, 0]}}',
+            "is no whole number of 64 bits",
+        ),
     ],
 )
 def test_bad_json_lines(tmp_path, line, message):

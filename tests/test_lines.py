@@ -82,18 +82,33 @@ def test_answers_come_in_order_and_bad_lines_do_no_harm():
         b"   \r",
         b"nonsense",
         b"x" * (MOST_BYTES + 1),
-        {"do": "dance", "id": {"any": "thing"}},
+        {"do": "dance", "id": "any thing"},
         {"do": "choose", "game": "tic_tac_toe", "position": "XX-OO----", "depth": 3, "id": None},
         {"do": "quit", "id": 5, "why": 1},
         {"do": "info", "id": 6},
     )
-    assert [answer.get("id") for answer in answers] == [1, None, None, {"any": "thing"}, None, 5, 6]
+    assert [answer.get("id") for answer in answers] == [1, None, None, "any thing", None, 5, 6]
     assert [answer["ok"] for answer in answers] == [True, False, False, False, True, False, True]
     assert "is not JSON" in answers[1]["error"]
+    assert "id" in answers[1]
     assert "longer than 65536 bytes" in answers[2]["error"]
     assert answers[3]["error"].endswith("it is one of: info, show, roll, move, analyze, choose, stop, quit")
     assert answers[4]["move"] == "c1"
     assert answers[5]["error"] == "quit takes no 'why'; it takes: nothing"
+
+
+def test_ids_that_cannot_be_given_back_are_refused_and_the_door_stays_open():
+    nested = b'{"do": "info", "id": ' + b"[" * 1000 + b"]" * 1000 + b"}"
+    dice = b'{"do": "show", "game": "tic_tac_toe", "dice": ' + b"[" * 1000 + b"]" * 1000 + b', "id": 1}'
+    answers = talk(b'{"do": "info", "id": 1e999}', nested, dice, {"do": "info", "id": [1]}, {"do": "info", "id": 2})
+    assert [(answer["ok"], answer["id"]) for answer in answers] == [(False, None)] * 4 + [(True, 2)]
+    reasons = [
+        "no finite number",
+        "nested more than 32 levels",
+        "nested more than 32 levels",
+        '"id" is [1]; it must be',
+    ]
+    assert all(reason in answer["error"] for reason, answer in zip(reasons, answers, strict=False))
 
 
 def test_quit_is_the_last():

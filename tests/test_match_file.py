@@ -224,6 +224,8 @@ GOOD = """ 0 point match
         ("  2) 65: 24/13", "      Wins 1 point\n  2) 65: 24/13", "'65: 24/13' comes after the end of the game"),
         (" Game 3\n", " Game 3\n; Set Pos=-b----E-C---eE---c-e----B-/0\n", "a position was set up by hand"),
         ("  2) 65: 24/13", "  2) 65:                         31: 8/5", "game 3, move 2 of b: '31: 8/5' comes although"),
+        ("65: 24/13", f"65: 24/{'1' * 5000}", "is no move: write 8/5 6/5"),
+        ("  2) 65: 24/13", f"      Wins {'9' * 5000} points", "is not understood"),
     ],
 )
 def test_bad_files_name_the_game_and_the_move(old, new, message):

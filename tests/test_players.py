@@ -102,6 +102,9 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
         ("random@depth=3", "random takes no such settings: depth=3"),
         ("perfect@ties=random", "perfect takes no such settings"),
         ("nobody@depth=3", "no player 'nobody' for connect_four"),
+        ("x" * 300, f"no player '{'x' * 300}' for connect_four"),
+        (f"points_2@depth={'9' * 5000}", "depth: '99999"),
+        (f"points_2@nodes={1 << 63}", "nodes: '9223372036854775808' is no whole number of 64 bits"),
     ],
 )
 def test_bad_settings_are_one_line(capsys, text, message):

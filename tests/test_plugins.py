@@ -11,7 +11,9 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -19,7 +21,13 @@ from conftest import ROOT, python_state, random_game
 
 from envs import games
 from envs.errors import InputError
+from envs.front import first_state
+from envs.game import Game
+from envs.kernel import kernel
 from envs.plain import plain_game, square_name
+from envs.record import read_json_lines
+from search import view
+from search.analyze import read_position
 
 KAYLES = '''
 """Kayles: knock down one pin, or two that stand together; who takes the last one wins."""
@@ -353,13 +361,132 @@ def active(game, features, state) -> list[int]:
     return list(index[:n])
 
 
-@pytest.mark.parametrize("text", ["", "1,2", "1,2,3,4", "a,b", "-1,2", f"{1 << 63},0", "1.5,2"])
-def test_nonsense_is_no_position(text):
-    own = games.load("tic_tac_toe")
-    rules = {name: getattr(own.rules, name) for name in ("initial", "seat", "legal_moves", "play", "outcome")}
-    plain = plain_game("plain", "Plain", own.state, board=(3, 3), max_moves=9, **rules)
-    if text == "1,2":
-        assert plain.parse(text) == (1, 2)
-    else:
-        with pytest.raises(InputError, match="is no position"):
-            plain.parse(text)
+class Creep(NamedTuple):
+    """Pieces that step to the right on a single row, and nothing else."""
+
+    me: int
+    opponent: int
+    last: int
+    seat: int
+
+
+@kernel
+def creep_start():
+    return Creep(np.int64(1), np.int64(1 << 62), np.int64(-1), np.int64(0))
+
+
+@kernel
+def steps(state, out):
+    n = 0
+    for square in range(62):
+        if state.me >> square & 1 and not (state.me | state.opponent) >> (square + 1) & 1:
+            out[n] = square
+            n += 1
+    return n
+
+
+@kernel
+def step(state, square):
+    return Creep(state.opponent, state.me ^ (3 << square), square, 1 - state.seat)
+
+
+@kernel
+def arrived(state):
+    over = state.opponent >> 61 & 1 != 0
+    return over, np.int64(-1 if over else 0)
+
+
+def creep(**changes: Any) -> Game:
+    given = {"board": (1, 63), "max_moves": 3, "ranges": {"last": range(-1, 63)}, **changes}
+    return plain_game(
+        "creep", "Creep", Creep, initial=creep_start, legal_moves=steps, play=step, outcome=arrived, **given
+    )
+
+
+CREEP = creep()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'' is no position: write me, opponent, last, seat as numbers with commas between them"),
+        ("1,2,0", "write me, opponent, last, seat"),
+        ("1,2,0,1,0", "write me, opponent, last, seat"),
+        ("a,2,0,0", "write me, opponent, last, seat"),
+        ("1.5,2,0,0", "write me, opponent, last, seat"),
+        (f"{'9' * 5000},2,0,0", "write me, opponent, last, seat"),
+        (f"{1 << 63},2,0,0", "write me, opponent, last, seat"),
+        ("1,-2,0,0", "opponent is -2, it must be from 0 to 9223372036854775807"),
+        ("1,2,63,0", "last is 63, it must be from -1 to 62"),
+        ("1,2,-2,0", "last is -2, it must be from -1 to 62"),
+        ("1,2,0,2", "seat is 2, it must be from 0 to 1"),
+        ("1,2,0,-1", "seat is -1, it must be from 0 to 1"),
+        ("12,24,0,0", "me and opponent both have a piece on d1"),
+    ],
+)
+def test_every_field_of_a_plain_position_is_checked(text, message):
+    with pytest.raises(InputError) as error:
+        CREEP.parse(text)
+    assert message in str(error.value)
+
+
+def test_a_plain_position_may_hold_what_its_fields_can():
+    assert CREEP.parse(" 1, 2 ,-1,1") == (1, 2, -1, 1)
+    assert CREEP.parse(f"{(1 << 62) - 1},{1 << 62},62,0") == ((1 << 62) - 1, 1 << 62, 62, 0)
+    signed = creep(board=(8, 8)).parse(f"{-1 << 63},1,0,0")
+    assert signed == (-1 << 63, 1, 0, 0)
+    with pytest.raises(InputError, match="both have a piece on h1"):
+        creep(board=(8, 8)).parse(f"{-1 << 63},-1,0,0")
+
+
+def test_a_plain_game_says_what_its_fields_hold():
+    with pytest.raises(
+        InputError, match=r"creep: what can the field last hold\? Give plain_game ranges=\{'last': range\(...\)\}"
+    ):
+        creep(ranges={})
+    with pytest.raises(InputError, match="a board of 65 squares does not fit into a mask"):
+        creep(board=(5, 13))
+
+
+STUCK, CROWDED = f"{1 << 62},1,0,0", "85,256,0,0"
+RECORD = {"game": "creep", "players": ["a", "b"], "steps": []}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        CREEP.read_position,
+        lambda text: read_position(CREEP, text, None),
+        lambda text: view.read(CREEP, text),
+        lambda text: first_state(CREEP, {"position": text}, ("position",)),
+        lambda text: read_json_lines(CREEP, json.dumps(RECORD | {"start": text}))[0].start,
+    ],
+    ids=["game", "analyze", "protocol", "fronts", "records"],
+)
+def test_positions_without_a_move_or_with_too_many_are_refused_at_every_door(read):
+    for text, moves in (STUCK, 0), (CROWDED, 4):
+        with pytest.raises(InputError, match=f"it is not over, and has {moves} moves; 1 to 3 are possible"):
+            read(text)
+    found = read("21,256,0,0")
+    assert getattr(found, "state", found) == (21, 256, 0, 0)
+
+
+def test_a_finished_position_needs_no_move():
+    over = f"{1 << 62},{1 << 61},0,1"
+    assert CREEP.format(CREEP.read_position(over)) == over
+
+
+def test_what_comes_after_the_dice_is_looked_at_too():
+    """Behind one outcome of the dice nobody can move."""
+    rules = games.load("trees_chance").rules
+    state = games.load("trees_chance").parse("mixed/1")
+    assert rules.num_chance(state) == 2
+    second = int(rules.chance(state, 1)[0].node)
+
+    @kernel
+    def legal_moves(state, out):
+        return 0 if state.node == second else 1
+
+    game = replace(games.load("trees_chance"), rules=rules._replace(legal_moves=legal_moves))
+    with pytest.raises(InputError, match="mixed/1 is no position of trees_chance: it is not over, and has 0 moves"):
+        game.read_position("mixed/1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from protocol_answers import NAMES, PROTOCOL, THINKER, ask, states
@@ -18,9 +20,11 @@ from search.protocol import MOST_BYTES, MOST_ERROR, Protocol, read_request, writ
     [
         ("", "is not JSON"),
         ("{", "is not JSON"),
-        ('{"do": NaN}', "is not JSON"),
-        ("[" * 60_000, "is not JSON"),
-        ('{"seed": ' + "9" * 5000 + "}", "is not JSON"),
+        ('{"do": NaN}', "'NaN' is no finite number"),
+        ('{"do": "info", "id": -1e999}', "'-1e999' is no finite number"),
+        ("[" * 60_000, "is nested more than 32 levels deep"),
+        ('{"do": "show", "dice": ' + "[" * 33 + '"]"' + "]" * 33 + "}", "is nested more than 32 levels deep"),
+        ('{"seed": ' + "9" * 5000 + "}", "is no whole number of 64 bits"),
         ("[1]", "is no object"),
         ('"do"', "is no object"),
         (b"\xff", "not UTF-8"),
@@ -85,13 +89,34 @@ PLACE = {"game": "tic_tac_toe"}
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_bad_requests_get_one_clear_line(request_, message):
-    answer = PROTOCOL.answer({"id": [7], **request_}, THINKER)
-    assert (answer["ok"], answer["id"]) == (False, [7])
+    answer = PROTOCOL.answer({"id": "x7", **request_}, THINKER)
+    assert (answer["ok"], answer["id"]) == (False, "x7")
     assert message in answer["error"]
     assert set(answer) == {"ok", "error", "id"}
     assert answer["error"].isprintable()
     assert len(answer["error"]) <= MOST_ERROR
     write_answer(answer)
+
+
+@pytest.mark.parametrize("id_", [[7], {}, 1.5, True])
+def test_an_id_is_a_text_a_whole_number_or_null(id_):
+    answer = ask("info", id=id_)
+    assert (answer["ok"], answer["id"]) == (False, None)
+    assert answer["error"] == f'"id" is {json.dumps(id_)}; it must be a text, a whole number or null'
+    assert [ask("info", id=good)["id"] for good in ("", -1, (1 << 63) - 1, None)] == ["", -1, (1 << 63) - 1, None]
+
+
+def test_levels_count_outside_of_texts_only():
+    text = "[{" * 99 + '\\"'
+    assert read_request(json.dumps({"do": text, "dice": [[]]})) == {"do": text, "dice": [[]]}
+
+
+def test_a_value_that_is_no_number_is_an_answer_too():
+    assert json.loads(write_answer({"ok": True, "value": float("inf"), "id": 3})) == {
+        "ok": False,
+        "error": "a value is no finite number: this player cannot judge the position",
+        "id": 3,
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,7 @@ from command_lines import assert_one_line, call
 
 from envs import games
 from envs.errors import InputError
-from envs.record import final_state, read_games, replay
+from envs.record import check_new, final_state, read_games, replay
 from search import record as command
 from search.match import match
 from search.players import RandomPlayer, find_player
@@ -116,6 +116,13 @@ def test_bad_input_is_one_line(tmp_path, capsys, argv, message):
     (tmp_path / "old.jsonl").write_text("mine\n")
     assert_one_line(main, argv.format(tmp_path), message, capsys)
     assert (tmp_path / "old.jsonl").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("length", [245, 300])
+def test_a_name_that_is_too_long_is_refused_before_the_games(tmp_path, length):
+    """The shorter one is too long with the ending that it has while it is written."""
+    with pytest.raises(InputError, match="File name too long"):
+        check_new(games.load("nim"), tmp_path / f"{'x' * length}.jsonl")
 
 
 def test_too_few_players():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from toy_games import random_evaluator
@@ -114,9 +116,30 @@ def test_trees_that_make_no_sense(trees, num_players, message):
         plant(trees, num_players)
 
 
-def test_payoffs_are_whole_numbers():
-    with pytest.raises(TypeError):
-        plant({"a": Max([0.5])}, 2)
+@pytest.mark.parametrize(
+    ("worth", "message"),
+    [
+        (0.5, "the payoff 0.5 of a leaf is no whole number"),
+        (10**400, "the payoff of 1329 bits is no number from -2"),
+        (-(10**5000), "the payoff of 16610 bits is no number"),
+        (math.nan, "the payoff nan is no number"),
+        (-math.inf, "the payoff -inf is no number"),
+        (1 << 54, "the payoff of 55 bits is no number"),
+        ("12", "the payoff '1' is no number"),
+        (None, "the payoff None is no number"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_payoffs_are_whole_numbers_that_have_room(worth, message):
+    with pytest.raises(InputError, match=message):
+        plant({"a": Max([worth])}, 2)
+
+
+def test_static_values_and_probabilities_are_finite_numbers():
+    assert plant({"a": Max([1 << 53, -1.0], static=0.5)}, 2).flat.worth[:3, 0].tolist() == [0.5, 1 << 53, -1]
+    for node in (Max([1], static=math.inf), Chance([(10**5000, 1)]), Chance([(math.nan, 1), (1.0, 2)])):
+        with pytest.raises(InputError, match="is no number from"):
+            plant({"a": node}, 2)
 
 
 # --- turns, marks, values ------------------------------------------------------------------------------------------------

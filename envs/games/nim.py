@@ -12,6 +12,7 @@ exclusive or of the heap sizes, the nim-sum, is 0.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -133,7 +134,7 @@ def parse(text: str) -> State:
     """Sizes of the heaps, `3-5-7`, and a 2 behind them where the second player is to move: `3-5-7 2`."""
     board, _, player = text.strip().partition(" ")
     heaps = board.split("-")
-    numbers = [int(heap) for heap in heaps if heap.isascii() and heap.isdigit()]
+    numbers = [int(heap) for heap in heaps if re.fullmatch("[0-9]{1,2}", heap)]
     right = len(numbers) == len(heaps) <= HEAPS and max(numbers) <= LARGEST
     if not right or player.strip() not in ("", "1", "2"):
         raise InputError(

@@ -135,12 +135,12 @@ class Section(NamedTuple):
 
 
 _GAME = re.compile(r"\s*game\s+(\d+)\s*$", re.IGNORECASE)
-_LENGTH = re.compile(r"\s*(\d+)\s+point\s+match", re.IGNORECASE)
+_LENGTH = re.compile(r"\s*(\d{1,9})\s+point\s+match", re.IGNORECASE)
 _NAMES = re.compile(r"\s*(\S.*?)\s*:\s*(\d+)\s+(\S.*?)\s*:\s*(\d+)\s*$")
 _TURN = re.compile(r"\s*(\d+)\)")
 _DICE = re.compile(r"([1-6])([1-6]):\s*(.*)$")
 _CUBE = re.compile(r"(doubles?|takes?|drops?|beavers?|raccoons?)\b", re.IGNORECASE)
-_WINS = re.compile(r"wins?\s+(\d+)\s+point", re.IGNORECASE)
+_WINS = re.compile(r"wins?\s+(\d{1,9})\s+point", re.IGNORECASE)
 _BEGINNING = re.compile(
     r"(?<![^\s)])(?:[1-6][1-6]:|(?:doubles?|takes?|drops?|beavers?|raccoons?|wins?|resigns?)\b)", re.IGNORECASE
 )

@@ -199,7 +199,7 @@ def _point_text(point: int) -> str:
     return {0: "off", 25: "bar"}.get(point, str(point))
 
 
-_HOP = re.compile(r"(bar|\d+)((?:/(?:off|bar|\d+)\*?)+)(?:\((\d)\))?", re.IGNORECASE)
+_HOP = re.compile(r"(bar|\d{1,2})((?:/(?:off|bar|\d{1,2})\*?)+)(?:\((\d)\))?", re.IGNORECASE)
 
 
 def read_move(state: State, text: str) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from envs.errors import InputError
 from envs.games.othello import rules
-from envs.games.othello.notation import format_state, move_text, parse, play_transcript, read_move, write_transcript
+from envs.games.othello.notation import format_state, move_text, play_transcript, read_move, write_transcript
 from envs.record import Event, GameFile, GameRecord, after, final_state, payoffs_of, read_lines, replay, write_lines
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _read(game: Game, body: str, where: str) -> GameRecord:
     named = dict(reversed(tags))
     if named.get("GM", "").lower() not in ("othello", "reversi"):
         raise InputError(f"{where} is {named.get('GM', 'nothing')!r}, not Othello")
-    start = _start(named.get("BO", ""), where)
+    start = _start(game, named.get("BO", ""), where)
     state, events = start, []
     moves = [(tag, value) for tag, value in tags if tag in COLOURS]
     for number, (tag, value) in enumerate(moves, start=1):
@@ -83,14 +83,14 @@ def _read(game: Game, body: str, where: str) -> GameRecord:
     return GameRecord(start, players, tuple(events), payoffs)
 
 
-def _start(board: str, where: str) -> Any:
+def _start(game: Game, board: str, where: str) -> Any:
     size, _, squares = board.partition(" ")
     if size != "8":
         raise InputError(
             f"{where}: its board is {board[:20]!r}; 8, 64 squares of *, O and -, and the side to move are right"
         )
     try:
-        return parse(squares)
+        return game.read_position(squares)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

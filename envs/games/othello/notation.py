@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from envs.errors import InputError
+from envs.errors import InputError, short
 from envs.games.othello.boards import FULL, signed
 from envs.games.othello.rules import MAX_MOVES, PASS, State, initial, legal_moves, outcome, play
 
@@ -106,10 +106,10 @@ def play_transcript(text: str) -> tuple[State, list[int]]:
     if "".join(places) != word:
         at = next((i for i in range(len(places)) if not word.startswith("".join(places[: i + 1]))), len(places))
         rest = word[len("".join(places[:at])) :][:6]
-        raise InputError(f"move {at + 1} of {_short(word)} is no square: {rest!r}; moves are f5, d6 ... or pass")
+        raise InputError(f"move {at + 1} of {short(word)} is no square: {rest!r}; moves are f5, d6 ... or pass")
     state, moves = initial(), []
     for number, place in enumerate(places, start=1):
-        where = f"move {number} of {_short(word)}"
+        where = f"move {number} of {short(word)}"
         if outcome(state)[0]:
             raise InputError(f"{where} comes after the end of the game")
         if moves_of(state) == [PASS] and place not in PASSES:
@@ -126,7 +126,3 @@ def play_transcript(text: str) -> tuple[State, list[int]]:
 def write_transcript(moves: list[int]) -> str:
     """`f5d6c3`: the squares one after the other; passes are left out, as they can be seen from the position."""
     return "".join(square_name(move) for move in moves if move != PASS)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
