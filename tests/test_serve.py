@@ -323,6 +323,18 @@ def test_too_many_connections(monkeypatch):
         assert held[1].getresponse().status == 200
 
 
+def test_a_job_that_cannot_be_stopped_does_not_keep_the_program():
+    code = """
+import threading
+from search.control import Switch
+from search.pool import Pool
+begun = threading.Event()
+Pool(1).submit(lambda thinker: (begun.set(), threading.Event().wait()), Switch())
+begun.wait()
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
+
+
 def test_the_warm_up_covers_every_game(monkeypatch):
     asked: list[tuple[str, str, bool]] = []
     protocol = Protocol(make_offer(["backgammon", "tic_tac_toe_three", "nim", "trees_chance"]))
