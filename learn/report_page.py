@@ -39,7 +39,7 @@ p {{ max-width: 900px; margin: 6px 0; }}
 .row {{ display: flex; flex-wrap: wrap; gap: 22px; align-items: flex-start; }}
 figure {{ margin: 0; max-width: 100%; }}
 img, svg {{ display: block; max-width: 100%; height: auto; }}
-table {{ border-collapse: collapse; font-size: 14px; }}
+table {{ display: block; overflow-x: auto; border-collapse: collapse; font-size: 14px; }}
 td, th {{ padding: 2px 14px 2px 0; text-align: left; vertical-align: top; }}
 td.number, th.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 code, pre {{ font: 13px Menlo, Consolas, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }}

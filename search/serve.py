@@ -5,27 +5,39 @@
 
     GET /         the page, and the few files it needs        POST /api     one JSON object in, one out
 
-Python's standard library alone. There is no login and none is pretended: the server listens on 127.0.0.1 unless told otherwise, and there refuses
-requests that another site's page makes (Host, Origin and Content-Type are checked). It reads no file but those of `search/web` and the players named
-on its command line. Searches run in a pool of threads (`search/pool.py`); what takes no time is answered beside them.
+`Site` is an ASGI application (Starlette) that uvicorn runs. `Connection` adds what uvicorn lacks: limits on a client's time and connections.
+
+There is no login and none is pretended: the server listens on 127.0.0.1 unless told otherwise, and there refuses requests that another site's page
+makes (Host, Origin and Content-Type are checked). It reads no file but those of `search/web` and the players named on its command line. Answers are
+found in pools of threads (`search/pool.py`), one for searches and one for what takes no time.
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import errno
 import ipaddress
-import select
 import socket
 import sys
 import threading
-from collections.abc import Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Sequence
+from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
+
+import h11
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from envs import games
 from envs.cli import Parser, guarded
@@ -50,6 +62,7 @@ TYPES = {
 }
 JSON = "application/json"
 HEADERS = {
+    "Server": "deltaw",
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -59,228 +72,119 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-NO_HEADERS: dict[str, str] = {}
+SINGLE = ("origin", "content-type")
+"""headers that may stand in a request once; h11 refuses a second Host, and a second Content-Length that differs"""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+ERRORS = {
+    HTTPStatus.NOT_FOUND: "there is no such page; the board is at /",
+    HTTPStatus.METHOD_NOT_ALLOWED: f"method not allowed: GET the page, or POST to {API}",
+}
 CONNECTIONS = 64
 """open at once; one more is told that the server is busy"""
-IDLE = 60.0
-"""seconds that a connection may say nothing, or take over a request"""
-LOOK = 0.1
-"""seconds between looks whether who waits for a search is still there"""
+PER_ADDRESS = 16
+"""of them for one client"""
+IDLE = 60
+"""seconds that a connection may say nothing between requests, or take to read an answer"""
+DEADLINE = 10
+"""seconds for a whole request, head and body, from its first byte on"""
+CLOSING = 1
+"""seconds to read the last answer before the connection is cut"""
+BACKLOG = 128
+"""connections that may wait to be taken"""
+WHOLE = (h11.DONE, h11.MUST_CLOSE, h11.MIGHT_SWITCH_PROTOCOL)
+"""states of a client that has sent a whole request"""
+QUICK = 4
+"""requests answered at once, besides searches"""
 
 
-def web_files() -> dict[str, str]:
-    """Paths that are served and the names of their files in `search/web`: the list is made once, so no request can name another file."""
-    folder = resources.files("search") / "web"
-    names = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
-    known = {f"/{name}": name for name in sorted(names) if _suffix(name) in TYPES}
-    return known | ({"/": "index.html"} if "index.html" in names else {})
+# --- the application ------------------------------------------------------------------------------------------------------------
 
 
-def _suffix(name: str) -> str:
-    return name[name.rfind(".") :]
+def web_pages() -> dict[str, Response]:
+    """The files of `search/web` by their paths. They are read once, so no request can name another file."""
+    files = sorted((resources.files("search") / "web").iterdir(), key=lambda entry: entry.name)
+    kinds = {entry: TYPES.get(PurePath(entry.name).suffix) for entry in files}
+    pages = {f"/{entry.name}": Response(entry.read_bytes(), media_type=kind) for entry, kind in kinds.items() if kind}
+    return {"/": pages["/index.html"]} | pages
 
 
-class Server(ThreadingHTTPServer):
-    """One process: a thread for every connection, a pool for searches."""
+class Site:
+    """The ASGI application: files by a fixed list, the protocol, and every refusal as JSON."""
 
-    daemon_threads = True
-    request_queue_size = 128
+    def __init__(self, protocol: Protocol, pool: Pool, host: str, url: str) -> None:
+        self.protocol, self.pool, self.url = protocol, pool, url
+        self.quick = Pool(QUICK, CONNECTIONS)
+        self.is_local = ipaddress.ip_address(host).is_loopback
+        self.names = (*LOCAL_NAMES, host)
+        self.pages = web_pages()
+        self._app = Starlette(
+            routes=[
+                Route(API, self._api, methods=["POST"]),
+                *(Route(path, page, methods=["GET"]) for path, page in self.pages.items()),
+            ],
+            exception_handlers={HTTPException: refused, ClientDisconnect: unheard, Exception: mistaken},
+        )
+        self._app.router.redirect_slashes = False
 
-    def __init__(self, address: tuple[str, int], protocol: Protocol, pool: Pool) -> None:
-        self.protocol, self.pool, self.files = protocol, pool, web_files()
-        self._room = threading.BoundedSemaphore(CONNECTIONS)
-        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        super().__init__(address, Handler)
-        self.is_local = ipaddress.ip_address(str(self.server_address[0])).is_loopback
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self._foreign(Headers(scope=scope)) or self._app)(scope, receive, send)
 
-    @property
-    def url(self) -> str:
-        host, port = str(self.server_address[0]), self.server_address[1]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-    def server_bind(self) -> None:  # the original also asks the name service who we are, which can take seconds
-        socket.socket.bind(self.socket, self.server_address)  # type: ignore[arg-type]
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
-        with contextlib.suppress(OSError):
-            request.sendall(_bare(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections; try again"))
-        self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._room.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away is nothing to report."""
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
-
-
-def _bare(status: HTTPStatus, error: str) -> bytes:
-    body = write_answer(failure(error))
-    head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return head.encode("ascii") + body
-
-
-class Refused(Exception):
-    """A request that gets no further: an HTTP status and one line."""
-
-    def __init__(self, status: HTTPStatus, error: str, **headers: str) -> None:
-        self.status, self.error, self.headers = status, error, headers
-
-
-class Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
-    server: Server
-    protocol_version = "HTTP/1.1"
-    server_version, sys_version = "deltaw", ""
-    timeout = IDLE
-    wbufsize = -1  # head and body leave together: in two packets the second would wait for an acknowledgement
-    disable_nagle_algorithm = True
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing is logged."""
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the base class refuses (methods, malformed heads) is answered as JSON too."""
-        status = HTTPStatus(code)
-        if status == HTTPStatus.NOT_IMPLEMENTED:
-            status = HTTPStatus.METHOD_NOT_ALLOWED
-        self.close_connection = True
-        self.request_version = self.protocol_version  # not that of a head that could not be read
-        headers = {"Allow": "GET, HEAD, POST"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
-        self._send_failure(Refused(status, f"{status.phrase.lower()}: GET the page, or POST to {API}", **headers))
-
-    # --- methods
-
-    def do_GET(self) -> None:
-        self._guarded(self._file)
-
-    def do_HEAD(self) -> None:
-        self._guarded(self._file)
-
-    def do_POST(self) -> None:
-        self._guarded(self._api)
-
-    def _guarded(self, work: Any) -> None:
-        try:
-            self._check_origin()
-            work()
-        except Refused as refused:
-            self._send_failure(refused)
-
-    def _check_origin(self) -> None:
+    def _foreign(self, headers: Headers) -> Response | None:
         """A page of another site must not use a person's browser to talk to us: neither from its own address, nor, while we are on this machine
         alone, under a name of its own that leads here (DNS rebinding)."""
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
-        self.close_connection, close = True, self.close_connection
-        if self.server.is_local and _host_name(host) not in (*LOCAL_NAMES, str(self.server.server_address[0])):
-            raise Refused(HTTPStatus.FORBIDDEN, f"this server answers to {self.server.url} only")
+        repeated = [name for name in SINGLE if len(headers.getlist(name)) > 1]
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if repeated:
+            return refusal(HTTPStatus.BAD_REQUEST, f"the request has more than one {repeated[0].title()}")
+        if self.is_local and _host_name(host) not in self.names:
+            return refusal(HTTPStatus.FORBIDDEN, f"this server answers to {self.url} only")
         if origin is not None and origin.partition("://")[2] != host:
-            raise Refused(HTTPStatus.FORBIDDEN, "pages of other sites may not ask this server")
-        self.close_connection = close
+            return refusal(HTTPStatus.FORBIDDEN, "pages of other sites may not ask this server")
+        return None
 
-    def _file(self) -> None:
-        path = urlsplit(self.path).path
-        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # nobody reads a body that does not belong here
-        if path == API:
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"POST to {API}", Allow="POST")
-        name = self.server.files.get(path)
-        if name is None:
-            raise Refused(HTTPStatus.NOT_FOUND, "there is no such page; the board is at /")
-        self._send(HTTPStatus.OK, TYPES[_suffix(name)], (resources.files("search") / "web" / name).read_bytes())
-
-    # --- the protocol
-
-    def _api(self) -> None:
-        if urlsplit(self.path).path != API:
-            self.close_connection = True
-            raise Refused(HTTPStatus.NOT_FOUND, f"there is nothing to POST to but {API}")
-        body = self._body()
+    async def _api(self, request: Request) -> Response:
+        _check_head(request.headers)
         try:
-            request = read_request(body)
+            asked = read_request(await request.body())
         except InputError as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
-        status, answer = self._answer(request)
-        self._send(status, JSON, write_answer(answer))
+            raise HTTPException(HTTPStatus.BAD_REQUEST, str(error)) from None
+        thoughtful, switch = asked.get("do") in THOUGHTFUL, Switch()
 
-    def _body(self) -> bytes:
-        """The request's body, once its head has been found right; what is left unread closes the connection."""
-        self.close_connection, close = True, self.close_connection
-        if self.headers.get_content_type() != JSON or "Content-Type" not in self.headers:
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the Content-Type must be {JSON}")
-        length = self.headers.get("Content-Length", "")
-        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
-            raise Refused(HTTPStatus.LENGTH_REQUIRED, "the Content-Length is missing")
-        if len(length) > 9 or int(length) > MOST_BYTES:
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is longer than {MOST_BYTES} bytes")
-        body = self.rfile.read(int(length))
-        if len(body) < int(length):
-            raise Refused(HTTPStatus.BAD_REQUEST, "the request ended too early")
-        self.close_connection = close
-        return body
+        def work(thinker: Thinker) -> bytes:
+            return write_answer(self.protocol.answer(asked, thinker if thoughtful else None, switch))
 
-    def _answer(self, request: dict[str, Any]) -> tuple[HTTPStatus, dict[str, Any]]:
-        protocol, switch = self.server.protocol, Switch()
-        if request.get("do") not in THOUGHTFUL:
-            return HTTPStatus.OK, protocol.answer(request)
         try:
-            job = self.server.pool.submit(lambda thinker: protocol.answer(request, thinker, switch), switch)
+            job = (self.pool if thoughtful else self.quick).submit(work, switch)
         except Busy:
-            return HTTPStatus.SERVICE_UNAVAILABLE, failure("all searches are taken; try again in a second", request)
-        while True:
-            try:
-                return HTTPStatus.OK, job.result(LOOK)
-            except TimeoutError:
-                if self._gone():
-                    switch.stop()
-                    raise ConnectionAbortedError from None
-            except CancelledError:
-                return HTTPStatus.SERVICE_UNAVAILABLE, failure("the server is ending", request)
-
-    def _gone(self) -> bool:
-        """Whether who asked has closed the connection."""
-        readable, _, _ = select.select([self.connection], [], [], 0)
+            return reply(
+                failure("all searches are taken; try again in a second", asked), HTTPStatus.SERVICE_UNAVAILABLE
+            )
+        answer, gone = asyncio.wrap_future(job), asyncio.ensure_future(request.receive())
         try:
-            return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
-        except OSError:
-            return True
+            await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            switch.stop()  # nothing is searched for who is gone
+        if not answer.done():
+            raise ClientDisconnect
+        if answer.cancelled():
+            return reply(failure("the server is ending", asked), HTTPStatus.SERVICE_UNAVAILABLE)
+        return Response(answer.result(), media_type=JSON)
 
-    # --- sending
+    def close(self) -> None:
+        """Ends all searches; what is asked from now on is not answered."""
+        self.pool.close()
+        self.quick.close()
 
-    def _send_failure(self, refused: Refused) -> None:
-        self._send(refused.status, JSON, write_answer(failure(refused.error)), refused.headers)
 
-    def _send(self, status: HTTPStatus, kind: str, body: bytes, headers: dict[str, str] = NO_HEADERS) -> None:
-        self.send_response(status)
-        more = {"Connection": "close"} if self.close_connection else {}
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": str(len(body)),
-            **HEADERS,
-            **headers,
-            **more,
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-        self.wfile.flush()
-
-    def handle_expect_100(self) -> bool:
-        going_on = super().handle_expect_100()
-        self.wfile.flush()
-        return going_on
+def _check_head(headers: Headers) -> None:
+    """Refuses a body of another kind, or longer than a request may be, before it is read."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the Content-Type must be {JSON}")
+    if "transfer-encoding" in headers or "content-length" not in headers:
+        raise HTTPException(HTTPStatus.LENGTH_REQUIRED, "the Content-Length is missing")
+    if int(headers["content-length"]) > MOST_BYTES:
+        raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is longer than {MOST_BYTES} bytes")
 
 
 def _host_name(host: str) -> str | None:
@@ -289,6 +193,146 @@ def _host_name(host: str) -> str | None:
         return urlsplit(f"//{host}").hostname
     except ValueError:
         return None
+
+
+def reply(answer: dict[str, Any], status: int, **headers: str) -> Response:
+    return Response(write_answer(answer), status, headers, media_type=JSON)
+
+
+def refusal(status: int, error: str, **headers: str) -> Response:
+    """The answer to a request that gets no further. The connection ends with it, since part of the request may still be on its way."""
+    return reply(failure(error), status, Connection="close", **headers)
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return refusal(error.status_code, ERRORS.get(HTTPStatus(error.status_code), error.detail), **(error.headers or {}))
+
+
+async def unheard(request: Request, error: Exception) -> Response:
+    """The answer to a client that has closed the connection; it is not sent."""
+    return Response()
+
+
+async def mistaken(request: Request, error: Exception) -> Response:
+    """The answer where our own code fails; uvicorn prints the error for the person who runs the program."""
+    return refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error: this request met a mistake in the program")
+
+
+# --- connections ----------------------------------------------------------------------------------------------------------------
+
+
+class Connection(H11Protocol):
+    """uvicorn's connection, with limits that uvicorn does not have: on the connections of one client, and on a client's time.
+
+    A clock runs while we wait for the client: until a request begins, until it is whole, and until the answer has been read.
+    """
+
+    _clock: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.owner = owner_of(self.client[0]) if self.client else None
+        same = sum(other.owner == self.owner for other in self.connections if isinstance(other, Connection))
+        if len(self.connections) > CONNECTIONS or same > PER_ADDRESS:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections; try again")
+        else:
+            self._within(IDLE, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
+            late = f"the request took longer than {DEADLINE} seconds"
+            self._within(DEADLINE, partial(self._refuse, HTTPStatus.REQUEST_TIMEOUT, late))
+        super().data_received(data)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        self._take_turn()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._take_turn()
+
+    def on_response_complete(self) -> None:
+        self._within(IDLE, self.transport.abort)
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop_clock()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(HTTPStatus.BAD_REQUEST, f"bad request: GET the page, or POST to {API}")
+
+    def shutdown(self) -> None:
+        """The server ends: what is being answered may be answered, and nobody is waited for."""
+        super().shutdown()
+        self._within(CLOSING, self.transport.abort)
+
+    def _take_turn(self) -> None:
+        """We no longer wait for the client once a request is whole and what was sent before has been read."""
+        if self.conn.their_state in WHOLE and not self.flow.write_paused and not self.transport.is_closing():
+            self._stop_clock()
+
+    def _within(self, seconds: float, late: Callable[[], None]) -> None:
+        self._stop_clock()
+        self._clock = self.loop.call_later(seconds, late)
+
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+
+    def _refuse(self, status: HTTPStatus, error: str) -> None:
+        """Answers what never became a request, and closes the connection."""
+        body = write_answer(failure(error))
+        headers = {b"content-type": JSON.encode(), b"content-length": b"%d" % len(body), b"connection": b"close"}
+        lines = [b"%s: %s" % line for line in (*self.server_state.default_headers, *headers.items())]
+        head = [b"HTTP/1.1 %d %s" % (status, status.phrase.encode()), *lines]
+        self.transport.write(b"\r\n".join([*head, b"", body]))
+        self.transport.close()
+        self._within(CLOSING, self.transport.abort)
+
+
+def owner_of(address: str) -> object:
+    """What counts as one client: an IPv4 address, or the first half of an IPv6 address, since a client chooses the other half itself."""
+    ip = ipaddress.ip_address(address)
+    return ip if isinstance(ip, ipaddress.IPv4Address) else ip.ipv4_mapped or int(ip) >> 64
+
+
+class Server(uvicorn.Server):
+    """A site and the socket on which it is asked."""
+
+    def __init__(self, listener: socket.socket, protocol: Protocol, pool: Pool) -> None:
+        self.listener = listener
+        host, self.port = listener.getsockname()[:2]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+        self.site = Site(protocol, pool, host, self.url)
+        super().__init__(
+            uvicorn.Config(
+                self.site,
+                interface="asgi3",
+                lifespan="off",
+                loop="asyncio",
+                http=Connection,
+                ws="none",
+                headers=list(HEADERS.items()),
+                server_header=False,
+                proxy_headers=False,
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=IDLE,
+            )
+        )
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serves until a signal comes, or `should_exit` is set."""
+        super().run(sockets or [self.listener])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.site.close()
+        await super().shutdown(sockets)
 
 
 # --- the command --------------------------------------------------------------------------------------------------------------
@@ -319,16 +363,21 @@ def parser() -> Parser:
 
 
 def make_server(protocol: Protocol, host: str, port: int, threads: int, waiting: int = WAITING) -> Server:
-    """A server that listens, to be started by `serve_forever`. Raises InputError."""
+    """A server that listens, to be started by `run`. Raises InputError."""
     if not 0 <= port <= 65535:
         raise InputError(f"port {port}: it must be from 0 to 65535")
     if not 1 <= threads <= 256:
         raise InputError(f"--threads {threads}: it must be from 1 to 256")
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        return Server((host, port), protocol, Pool(threads, waiting))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
     except OSError as error:
+        listener.close()
         advice = "; choose another with --port" if error.errno == errno.EADDRINUSE else ""
         raise InputError(f"cannot listen on {host}, port {port}: {error.strerror or error}{advice}") from None
+    return Server(listener, protocol, Pool(threads, waiting))
 
 
 @guarded
@@ -338,15 +387,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     offered = options.games or [game.name for game in games.load_all()]
     protocol = Protocol(make_offer(offered, options.player), pace)
     server = make_server(protocol, options.host, options.port, options.threads)
-    if not server.is_local:
+    if not server.site.is_local:
         print(f"warning: {server.url} may be reached from other machines, and there is no login", file=sys.stderr)
     print(f"the board is at {server.url}   (Ctrl-C ends)", flush=True)
     threading.Thread(target=warm_up, args=(protocol,), name="deltaw-warm-up", daemon=True).start()
-    try:
-        server.serve_forever()
-    finally:
-        server.server_close()
-        server.pool.close()
+    with server.listener:
+        server.run()
     return 0
 
 
