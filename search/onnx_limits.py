@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import importlib
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,8 +81,22 @@ def read_model(path: str | Path) -> Any:
     except Exception as error:  # protobuf's own classes, which its versions move about
         raise damaged(path, error) from None
     model.DiscardUnknownFields()
+    _check_texts(path, model)
     _check_parts(path, model)
     return model
+
+
+def _check_texts(path: str | Path, message: Any) -> None:
+    """Raises InputError for a name that is no UTF-8: protobuf hands it out as bytes."""
+    for field, value in message.ListFields():
+        values = value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else [value]
+        if field.type == field.TYPE_STRING:
+            for text in values:
+                if isinstance(text, bytes):
+                    raise InputError(f"{path} is a damaged ONNX file: {text[:60]!r} is no UTF-8")
+        elif field.type == field.TYPE_MESSAGE:
+            for inner in values:
+                _check_texts(path, inner)
 
 
 def _check_parts(path: str | Path, model: Any) -> None:
@@ -178,7 +193,12 @@ class Shapes:
         kind = types[name].tensor_type if name in types else None
         if kind is None or not kind.HasField("shape") or not all(d.HasField("dim_value") for d in kind.shape.dim):
             raise InputError(f"{self._path}: the size of {name!r} at {node.op_type} cannot be told before it is run")
-        return tuple(d.dim_value for d in kind.shape.dim)
+        shape = tuple(d.dim_value for d in kind.shape.dim)
+        if not all(
+            0 <= size <= MOST_BYTES for size in shape
+        ):  # of an empty array, too: what follows from it may overflow
+            raise InputError(f"{self._path}: {name!r} at {node.op_type} has the impossible shape {list(shape)}")
+        return shape
 
     def _dtype(self, node: Any, name: str, types: dict[str, Any]) -> np.dtype:
         dtype = self._onnx.helper.tensor_dtype_to_np_dtype(types[name].tensor_type.elem_type)
