@@ -193,7 +193,12 @@ class Shapes:
         kind = types[name].tensor_type if name in types else None
         if kind is None or not kind.HasField("shape") or not all(d.HasField("dim_value") for d in kind.shape.dim):
             raise InputError(f"{self._path}: the size of {name!r} at {node.op_type} cannot be told before it is run")
-        return tuple(d.dim_value for d in kind.shape.dim)
+        shape = tuple(d.dim_value for d in kind.shape.dim)
+        if not all(
+            0 <= size <= MOST_BYTES for size in shape
+        ):  # of an empty array, too: what follows from it may overflow
+            raise InputError(f"{self._path}: {name!r} at {node.op_type} has the impossible shape {list(shape)}")
+        return shape
 
     def _dtype(self, node: Any, name: str, types: dict[str, Any]) -> np.dtype:
         dtype = self._onnx.helper.tensor_dtype_to_np_dtype(types[name].tensor_type.elem_type)

@@ -262,6 +262,9 @@ PROGRAMS = {
         "t = ReduceSum (z) y = Add (s, t)", {"minus": np.array([-1])}, "cannot be told before it is run"),
     "a division that kills": (f"{SUM} i = Cast <to = 7> (s) l = Mul (i, least) d = Div (l, minus) y = Cast <to = 1> (d)",
         {"least": np.array([-(2**63)]), "minus": np.array([-1])}, "known divisors from 1 upwards"),
+    "a shape below zero": (f"{SUM} a, b = Split <axis = 1> (x, size) h = Shape (b) t = ReduceSum (a) y = Add (s, t)",
+        {"size": np.array([20, -2])}, "impossible shape"),
+    "an empty array": (f"{SUM} z = ConstantOfShape (size) h = ReduceSum (z) y = Add (s, h)", {"size": np.array([0, 2**62])}, "impossible shape"),
     "texts": ("t = Cast <to = 8> (x) y = Cast <to = 1> (t)", {}, "texts, no numbers"),
 }  # fmt: skip
 
