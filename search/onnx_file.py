@@ -16,7 +16,6 @@ checked before (`search/onnx_limits.py`).
 from __future__ import annotations
 
 import functools
-import json
 import operator
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +26,7 @@ import numpy as np
 from envs.errors import InputError
 from envs.game import FeatureSet, Game
 from envs.kernel import kernel
+from envs.texts import read_json
 from search.inputs import inputs_of, width_of
 from search.onnx_limits import INSTALL, MOST_BYTES, MOST_STEPS, Shapes, damaged, first_line, inputs_of_graph, read_model
 
@@ -224,8 +224,8 @@ def _interface(path: str | Path, game: Game, encoder: Encoder, metadata: dict[st
 
 def _whole_numbers(path: str | Path, key: str, text: str) -> tuple[int, ...]:
     try:
-        return tuple(map(operator.index, json.loads(text)))
-    except (ValueError, TypeError, RecursionError):
+        return tuple(map(operator.index, read_json(text, MOST_BYTES)))
+    except (ValueError, TypeError):
         raise InputError(
             f"{path}: {PREFIX}{key} is {text[:60]!r}, not a list of whole numbers such as [1, 2]"
         ) from None

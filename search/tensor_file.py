@@ -6,7 +6,6 @@ format; that its numbers fit together, and the game, the callers check before a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,14 +14,15 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from envs.errors import InputError
+from envs.texts import read_json
 from search.table import check_memory
 
 KEY = "deltaw"
 """of the JSON text in the metadata"""
 NUMBERS = ("F32", "F64", "I8", "I16", "I32", "I64")
 """types of tensors that some file of this project has"""
-MOST_DEPTH = 16
-"""of the JSON text: recursive functions that copy or write it must not run out of stack"""
+MOST_BYTES = 1 << 26
+"""of the JSON text: n-tuples of a whole network are listed in it"""
 
 Description = TypeVar("Description")
 
@@ -53,16 +53,17 @@ def read_file(
     if KEY not in metadata:
         raise InputError(f"{path} is no {kind}: its metadata has no key {KEY!r}")
     try:
-        fields = json.loads(metadata[KEY])
+        fields = read_json(metadata[KEY], MOST_BYTES)
+    except InputError as error:
+        raise InputError(f"{path} is no {kind}, or has a damaged description: {error}") from None
+    try:
         _check_version(path, fields["version"], version)
-        if _deeper_than(fields, MOST_DEPTH):
-            raise ValueError(f"lists and objects are nested more than {MOST_DEPTH} deep")
         return describe(fields), tensors
     except InputError:
         raise
     except KeyError as error:
         raise InputError(f"{path} is no {kind}, or has an incomplete description: it lacks {error}") from None
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"{path} is no {kind}, or has a damaged description: {error}") from None
 
 
@@ -71,9 +72,3 @@ def _check_version(path: str | Path, found: Any, known: int) -> None:
         raise TypeError(f"version must be a whole number from 1 upwards, not {found!r}")
     if found > known:
         raise InputError(f"{path} has format version {found}; this program reads up to {known}: update it")
-
-
-def _deeper_than(value: Any, depth: int) -> bool:
-    if not isinstance(value, (dict, list)):
-        return False
-    return depth == 0 or any(_deeper_than(x, depth - 1) for x in (value.values() if isinstance(value, dict) else value))

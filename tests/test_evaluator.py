@@ -295,10 +295,13 @@ FIELDS = {
     "type of a number": ({"spec": "1"}, "description"),
     "type of a text": ({"head": ["classes"]}, "description"),
     "type of the version": ({"version": "new"}, "not 'new'"),
-    "version that is no number": ({"version": float("nan")}, "not nan"),
+    "version that is no number": ({"version": float("nan")}, "no finite number"),
     "version that is none": ({"version": 0}, "not 0"),
     "trained": ({"trained": ["by", "hand"]}, "trained must be an object"),
-    "deep": ({"trained": {"by": functools.reduce(lambda inner, _: [inner], range(400), [])}}, "more than 16 deep"),
+    "deep": (
+        {"trained": {"by": functools.reduce(lambda inner, _: [inner], range(400), [])}},
+        "nested more than 32 levels deep",
+    ),
     "unknown field": ({"colour": "blue"}, "colour"),
 }
 
