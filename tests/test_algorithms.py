@@ -132,6 +132,19 @@ def test_every_tied_move_is_found_by_every_algorithm(algorithm):
     check_ties(algorithm)
 
 
+LATE = "-O-O-XO-XXXXXXXXXXXXOXOXXXXOXOOXXXOXOXOXXOXOOOOXOOOXXOO-OOOOOOO- X"
+"""Othello, a lost end with passes: levels that grow by no node are not the last ones"""
+
+
+def test_an_answer_is_complete_only_where_no_line_was_cut_off():
+    othello = games.load("othello")
+    found = search(othello, othello.baselines["positional"], othello.parse(LATE), "negascout", depth=14, nodes=10**6)
+    assert (found.value, found.complete, found.proven) == (-1, True, True)
+    assert found.depth < 14
+    early = search(othello, othello.baselines["positional"], othello.parse(LATE), "negascout", depth=14, nodes=200)
+    assert (early.complete, early.proven) == (False, False)
+
+
 # --- whole tic-tac-toe ----------------------------------------------------------------------------------------------------------
 
 
