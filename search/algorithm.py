@@ -288,10 +288,10 @@ def search(
 def _descend(
     bench: Bench, state: Any, depth: int, levels: Any, start: float, seconds: float | None, full: bool
 ) -> SearchResult | None:
-    root, first, found = _make_root(bench.game), 0, None
+    root, first, found, known = _make_root(bench.game), 0, None, ()
     start += _load(bench, root, state)
     for level in levels:
-        left = None if seconds is None else seconds - (time.perf_counter() - start)
+        left = _time_left(start, seconds)
         if left is not None and left <= 0:
             break
         bench.stack.control[OPEN] = 0
@@ -303,9 +303,11 @@ def _descend(
         best = tuple(int(move) for move in root.moves[:n][values == values[first]])
         found = _result(bench, state, best, float(values[first]), level, depth, start)
         found = found._replace(ranked=_ranked(root, n) if full else ())
+        found = _with_variation(bench, state, found, known, start, seconds)
+        known = found.variation
         if found.proven:  # nothing lies deeper
             break
-    return None if found is None else _with_variation(bench, state, found, start)
+    return found
 
 
 def _load(bench: Bench, root: _Root, state: Any) -> float:
@@ -337,19 +339,36 @@ def _played(game: Game, state: Any, moves: tuple[int, ...]) -> Any:
     return game.state(*(int(field) for field in state))
 
 
-def _with_variation(bench: Bench, state: Any, found: SearchResult, start: float) -> SearchResult:
-    """Best play behind the best move, by ever shallower searches; their nodes are not counted among the result's."""
-    root, moves, leaf = _make_root(bench.game), found.variation, found.leaf
-    control = bench.stack.control
-    for left in range(found.depth - 1, 0, -1):
-        if bench.game.rules.outcome(leaf)[0] or bench.game.rules.num_chance(leaf) > 0:
+def _time_left(start: float, seconds: float | None) -> float | None:
+    return None if seconds is None else seconds - (time.perf_counter() - start)
+
+
+def _with_variation(
+    bench: Bench, state: Any, found: SearchResult, known: tuple[int, ...], start: float, seconds: float | None
+) -> SearchResult:
+    """Best play behind the best move, by ever shallower searches within the limits of the whole; `known`: that of the last level.
+
+    Their nodes count towards the limit, but not among those of the result.
+    """
+    root, moves, leaf, control = _make_root(bench.game), found.variation, found.leaf, bench.stack.control
+    limit = control[LIMIT]
+    for depth in range(found.depth - 1, 0, -1):
+        left = _time_left(start, seconds)
+        if (
+            bench.game.rules.outcome(leaf)[0]
+            or bench.game.rules.num_chance(leaf) > 0
+            or (left is not None and left <= 0)
+        ):
             break
-        control[LIMIT] = control[NODES] + 4 * found.nodes + 1000
-        n = 0 if stopped(control) else _search_root(bench, root, leaf, left, 0, False, None)
+        control[LIMIT] = min(limit, control[NODES] + 4 * found.nodes + 1000)
+        n = 0 if stopped(control) else _search_root(bench, root, leaf, depth, 0, False, left)
         if n == 0:
             break
         moves += (int(root.moves[np.argmax(root.values[:n])]),)
         leaf = _played(bench.game, leaf, moves[-1:])
+    control[LIMIT] = limit
+    if known[: len(moves)] == moves:
+        moves, leaf = known, _played(bench.game, state, known)
     return found._replace(variation=moves, leaf=leaf, seconds=time.perf_counter() - start)
 
 

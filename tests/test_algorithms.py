@@ -25,6 +25,7 @@ from search.algorithm import algorithms, evaluate_state, make_bench, search
 from search.algorithms.and_or import prove
 from search.algorithms.max_n import payoffs
 from search.control import NODES, STOP, Stopped
+from search.stack import Visitor
 from search.table import make_table
 
 WITHOUT_CHANCE = [name for name in EXACT_FOR_TWO if not algorithms()[name].chance]
@@ -143,6 +144,25 @@ def test_an_answer_is_complete_only_where_no_line_was_cut_off():
     assert found.depth < 14
     early = search(othello, othello.baselines["positional"], othello.parse(LATE), "negascout", depth=14, nodes=200)
     assert (early.complete, early.proven) == (False, False)
+
+
+@kernel
+def _count(memory, state, depth, lower, upper):
+    memory[0] += 1
+
+
+def test_the_variation_is_found_within_the_limits_of_the_search():
+    """A search that time has stopped shows the line of its last level; a node limit holds for the line too."""
+    game, visits = games.load("othello"), np.zeros(1, np.int64)
+    positional, start = game.baselines["positional"], game.rules.initial()
+    found = search(game, positional, start, "alphabeta", depth=40, seconds=1)
+    assert not found.complete
+    assert len(found.variation) > 1
+    for nodes in (300, 1000, 3000):
+        visits[0] = 0
+        found = search(game, positional, start, "alphabeta", depth=40, nodes=nodes, visitor=Visitor(_count, visits))
+        assert visits[0] <= nodes
+        assert len(found.variation) <= found.depth
 
 
 # --- whole tic-tac-toe ----------------------------------------------------------------------------------------------------------
