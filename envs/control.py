@@ -7,6 +7,7 @@ whether it should stop; `supervised` has another thread write there when the tim
     control[NODES]   nodes visited so far
     control[LIMIT]   stop when so many have been visited
     control[NOISY]   not 0: the move that led to the state where the search starts is noisy (what heuristic continuation asks)
+    control[OPEN]    evaluations and other answers that prove nothing; a search that adds none rests on finished games alone
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 from envs.errors import InputError
 from envs.kernel import kernel
 
-STOP, NODES, LIMIT, NOISY = 0, 1, 2, 3
+STOP, NODES, LIMIT, NOISY, OPEN = range(5)
 
 FOREVER = 1 << 62
 
@@ -80,10 +81,13 @@ _thread = threading.local()
 
 
 def make_control(nodes: int | None = None) -> np.ndarray:
-    """A fresh `control`, int64 [4], that allows so many nodes (None: any number). Raises InputError for a negative limit."""
+    """A fresh `control`, int64 [5], that allows so many nodes (None: any number).
+
+    Raises InputError for a negative limit.
+    """
     if nodes is not None and nodes < 0:
         raise InputError(f"a limit of {nodes} nodes is negative")
-    return np.array([0, 0, FOREVER if nodes is None else nodes, 0], np.int64)
+    return np.array([0, 0, FOREVER if nodes is None else nodes, 0, 0], np.int64)
 
 
 @kernel

@@ -5,8 +5,9 @@ A file in `search/algorithms/` *is* the registration; it ends with `ALGORITHM = 
     run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack) -> value for the player in seat `me`
 
 searches `state` `depth` moves deep. Where the algorithm has windows it is fail-soft: a value v <= alpha is an upper bound, v >= beta a lower one,
-anything between exact. `leaf.evaluate(rules, leaf.weights, state, stack.work)` is called only while the game is on. A run that was told to stop
-(`search/control.py`) returns at once with anything.
+anything between exact. A line ends with `leaf_value` (`search/stack.py`), which asks the evaluator only while the game is
+on and counts in `control[OPEN]` that it did. Whatever else an answer rests on that is no finished game, such as a move that
+was left out, is counted there too. A run that was told to stop (`search/control.py`) returns at once with anything.
 
     evaluate_state    one run: the value and the number of nodes that the textbook speaks of
     search            every move of the root: best moves, ties, principal variation, time and node limits
@@ -26,7 +27,7 @@ import numpy as np
 from envs.errors import InputError
 from envs.game import Baseline, Game
 from envs.kernel import kernel
-from search.control import LIMIT, NODES, NOISY, STOP, Stopped, make_control, stopped, supervised
+from search.control import LIMIT, NODES, NOISY, OPEN, STOP, Stopped, make_control, stopped, supervised
 from search.deep import Deep, deep
 from search.evaluator import Evaluator
 from search.stack import DEEPEST, NOBODY, Stack, Visitor, check_depth, make_stack
@@ -93,7 +94,7 @@ class SearchResult(NamedTuple):
     """moves searched to the end; 0 where a limit left no time for one"""
     seconds: float
     complete: bool
-    """False where a limit ended the search before the depth that was asked for"""
+    """the depth that was asked for was searched, or a greater one would change nothing: the answer is `proven`"""
     distance: int | None = None
     """plies to the end of a game that is proven to be won or lost, where the search counts them"""
     proven: bool = False
@@ -276,38 +277,37 @@ def search(
     start = time.perf_counter()
     bench = make_bench(game, evaluator, algorithm, depth, nodes=nodes, options=options, visitor=visitor, table=table)
     if depth == 0 or game.rules.outcome(state)[0] or game.rules.num_chance(state) > 0:
-        return _result(bench, state, (), evaluate_state(bench, state, depth), depth, start, True)
+        return _result(bench, state, (), evaluate_state(bench, state, depth), depth, depth, start)
     limited = seconds is not None or nodes is not None
     found = _descend(bench, state, depth, range(1, depth + 1) if limited else (depth,), start, seconds, full)
     if found is None:
-        return _unsearched(bench, state, start)
+        return _unsearched(bench, state, depth, start)
     return found
 
 
 def _descend(
     bench: Bench, state: Any, depth: int, levels: Any, start: float, seconds: float | None, full: bool
 ) -> SearchResult | None:
-    root, first, found, grown = _make_root(bench.game), 0, None, -1
+    root, first, found, known = _make_root(bench.game), 0, None, ()
     start += _load(bench, root, state)
     for level in levels:
-        left = None if seconds is None else seconds - (time.perf_counter() - start)
-        before = int(bench.stack.control[NODES])
+        left = _time_left(start, seconds)
         if left is not None and left <= 0:
             break
+        bench.stack.control[OPEN] = 0
         n = _search_root(bench, root, state, level, first, full, left)
         if n == 0:
             break
         values = root.values[:n]
         first = int(np.argmax(values))
         best = tuple(int(move) for move in root.moves[:n][values == values[first]])
-        found = _result(bench, state, best, float(values[first]), level, start, level == depth)
+        found = _result(bench, state, best, float(values[first]), level, depth, start)
         found = found._replace(ranked=_ranked(root, n) if full else ())
-        visited = int(bench.stack.control[NODES]) - before
-        if visited == grown and not bench.algorithm.table:  # nothing lies deeper: the game ends within this depth
-            found = found._replace(complete=True)
+        found = _with_variation(bench, state, found, known, start, seconds)
+        known = found.variation
+        if found.proven:  # nothing lies deeper
             break
-        grown = visited
-    return None if found is None else _with_variation(bench, state, found, start)
+    return found
 
 
 def _load(bench: Bench, root: _Root, state: Any) -> float:
@@ -320,13 +320,17 @@ def _load(bench: Bench, root: _Root, state: Any) -> float:
 
 
 def _result(
-    bench: Bench, state: Any, best: tuple[int, ...], value: float, depth: int, start: float, complete: bool
+    bench: Bench, state: Any, best: tuple[int, ...], value: float, level: int, depth: int, start: float
 ) -> SearchResult:
+    """The answer of a search `level` moves deep, where `depth` was asked for."""
     variation = best[:1]
     leaf = _played(bench.game, state, variation)
     spent, nodes = time.perf_counter() - start, int(bench.stack.control[NODES])
-    move = best[0] if best else None
-    return SearchResult(move, best, float(value) + 0.0, variation, leaf, nodes, depth, spent, complete)
+    move, proven = best[0] if best else None, bench.stack.control[OPEN] == 0
+    complete = bool(proven or level == depth)
+    return SearchResult(
+        move, best, float(value) + 0.0, variation, leaf, nodes, level, spent, complete, proven=bool(proven)
+    )
 
 
 def _played(game: Game, state: Any, moves: tuple[int, ...]) -> Any:
@@ -335,29 +339,46 @@ def _played(game: Game, state: Any, moves: tuple[int, ...]) -> Any:
     return game.state(*(int(field) for field in state))
 
 
-def _with_variation(bench: Bench, state: Any, found: SearchResult, start: float) -> SearchResult:
-    """Best play behind the best move, by ever shallower searches; their nodes are not counted among the result's."""
-    root, moves, leaf = _make_root(bench.game), found.variation, found.leaf
-    control = bench.stack.control
-    for left in range(found.depth - 1, 0, -1):
-        if bench.game.rules.outcome(leaf)[0] or bench.game.rules.num_chance(leaf) > 0:
+def _time_left(start: float, seconds: float | None) -> float | None:
+    return None if seconds is None else seconds - (time.perf_counter() - start)
+
+
+def _with_variation(
+    bench: Bench, state: Any, found: SearchResult, known: tuple[int, ...], start: float, seconds: float | None
+) -> SearchResult:
+    """Best play behind the best move, by ever shallower searches within the limits of the whole; `known`: that of the last level.
+
+    Their nodes count towards the limit, but not among those of the result.
+    """
+    root, moves, leaf, control = _make_root(bench.game), found.variation, found.leaf, bench.stack.control
+    limit = control[LIMIT]
+    for depth in range(found.depth - 1, 0, -1):
+        left = _time_left(start, seconds)
+        if (
+            bench.game.rules.outcome(leaf)[0]
+            or bench.game.rules.num_chance(leaf) > 0
+            or (left is not None and left <= 0)
+        ):
             break
-        control[LIMIT] = control[NODES] + 4 * found.nodes + 1000
-        n = 0 if stopped(control) else _search_root(bench, root, leaf, left, 0, False, None)
+        control[LIMIT] = min(limit, control[NODES] + 4 * found.nodes + 1000)
+        n = 0 if stopped(control) else _search_root(bench, root, leaf, depth, 0, False, left)
         if n == 0:
             break
         moves += (int(root.moves[np.argmax(root.values[:n])]),)
         leaf = _played(bench.game, leaf, moves[-1:])
+    control[LIMIT] = limit
+    if known[: len(moves)] == moves:
+        moves, leaf = known, _played(bench.game, state, known)
     return found._replace(variation=moves, leaf=leaf, seconds=time.perf_counter() - start)
 
 
-def _unsearched(bench: Bench, state: Any, start: float) -> SearchResult:
+def _unsearched(bench: Bench, state: Any, depth: int, start: float) -> SearchResult:
     """No time for anything: the first move, as the game orders them."""
     game = bench.game
     bench.stack.control[:] = make_control()
     move = game.moves(state)[0]
     value = evaluate_state(bench, state, 0)
-    return _result(bench, state, (move,), value, 0, start, False)._replace(moves=())
+    return _result(bench, state, (move,), value, 0, depth, start)._replace(moves=())
 
 
 __all__ = [

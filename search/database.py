@@ -257,7 +257,7 @@ def informed(leaf: Leaf, evaluate: Any, facts: Any) -> Leaf:
     already."""
     if not isinstance(leaf.weights, Weights):
         raise InputError(f"an evaluator with weights of type {type(leaf.weights).__name__} cannot be given a database")
-    return Leaf(evaluate, InformedWeights(*leaf.weights, facts))  # type: ignore[arg-type]
+    return leaf._replace(evaluate=evaluate, weights=InformedWeights(*leaf.weights, facts))  # type: ignore[arg-type]
 
 
 def with_database(leaf: Leaf, database: Database) -> Leaf:

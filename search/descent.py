@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from envs.kernel import kernel
-from search.control import stopped
-from search.engine import OPEN, horizon, is_certain, keep_line, line_start, search_node
+from search.control import OPEN, stopped
+from search.engine import horizon, is_certain, keep_line, line_start, search_node
 
 
 class Root(NamedTuple):

@@ -13,8 +13,8 @@ quiescence, singular extension and null move are heuristics, and deeper table en
 loss are better; in the table such values are counted from the node itself. Evaluations are kept below `top` - MARGIN, so that whatever lies
 above is a proven win.
 
-**Proven positions.** A position whose value rests on finished games alone, on no evaluation, is stored with the depth COMPLETE and answers at any
-depth; when the root is one, the descent ends.
+**Proven positions.** A position whose value rests on finished games alone, on no evaluation, is stored with the depth
+PROVEN and answers at any depth; when the root is one, the descent ends.
 
 Letters: P plies, M most moves of a decision.
 
@@ -31,16 +31,15 @@ import numpy as np
 
 from envs.kernel import kernel
 from search import table as tt
-from search.control import enter, stopped
-from search.stack import leave
+from search.control import OPEN, enter, stopped
+from search.stack import leave, opinion
 
-OPEN, GENERATION, VERSION = 4, 5, 6
-"""control[OPEN]: evaluations and other answers that are no proofs, so far; [GENERATION]: number of this search; [VERSION]: of the evaluator"""
+GENERATION, VERSION = OPEN + 1, OPEN + 2
+"""control[GENERATION]: number of this search; [VERSION]: of the evaluator"""
 HISTORY, HISTORY_SIZE = 8, 4096
 """control[HISTORY:]: how often a move code (modulo the size) has cut off, weighted by depth squared"""
 CONTROL_SIZE = HISTORY + HISTORY_SIZE
 
-COMPLETE = tt.MOST_DEPTH
 MARGIN = 2.0**-9
 """evaluations stay so far below a certain win: room for 2^11 plies of STEP"""
 STEP = 2.0**-20
@@ -117,8 +116,7 @@ def finished(rules, options, result, ply):
 @kernel
 def judge(rules, leaf, options, state, memory):
     """The evaluator's opinion, kept apart from certain wins."""
-    memory.control[OPEN] += 1
-    value = np.float64(leaf.evaluate(rules, leaf.weights, state, memory.work))
+    value = opinion(rules, leaf, state, memory)
     if options.step > 0.0:
         most = top_value(rules) - MARGIN
         value = min(max(value, -most), most)
@@ -239,7 +237,7 @@ def answers(rules, options, memory, row, depth, alpha, beta, ply):
     value = counted_from(rules, options, tt.entry_value(memory.table, row), ply)
     bound = tt.entry_bound(memory.table, row)
     settled = bound == tt.EXACT or (bound == tt.LOWER and value >= beta) or (bound == tt.UPPER and value <= alpha)
-    if settled and kept < COMPLETE:
+    if settled and kept < tt.PROVEN:
         memory.control[OPEN] += 1
     return settled, value
 
@@ -247,11 +245,11 @@ def answers(rules, options, memory, row, depth, alpha, beta, ply):
 @kernel
 def keep(rules, options, memory, key, depth, value, alpha, beta, move, ply, opened):
     """Stores what a node has found; `opened` is control[OPEN] of the time when it was entered."""
-    complete = options.deeper != 0 and memory.control[OPEN] == opened
+    proven = options.deeper != 0 and memory.control[OPEN] == opened
     tt.store(
         memory.table,
         key,
-        COMPLETE if complete else depth,
+        tt.PROVEN if proven else depth,
         tt.bound_of(value, alpha, beta),
         counted_from(rules, options, value, -ply),
         move,

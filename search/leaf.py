@@ -106,9 +106,9 @@ def most_active(game: Game, spec: np.ndarray) -> int:
 def make_work(leaf: Leaf, game: Game) -> Any:
     """Scratch memory for evaluating with `leaf`: Work, or that of an n-tuple network."""
     weights = leaf.weights
-    from search.ntuple import evaluate_tuples, make_tuple_work  # which imports this module
+    if weights.spec[0] == TUPLES:
+        from search.ntuple import make_tuple_work  # which imports this module
 
-    if leaf.evaluate is evaluate_tuples:
         return make_tuple_work(weights, game)
     most = 2 * most_active(game, weights.spec) + 4
     widest = int(max(weights.sizes.max(), weights.first.shape[1]))

@@ -12,7 +12,7 @@ import numpy as np
 from envs.errors import InputError
 from envs.game import Game
 from envs.kernel import kernel
-from search.control import stopped
+from search.control import OPEN, stopped
 
 DEEPEST = 1000
 """plies; a recursion of so many still fits the machine's stack"""
@@ -30,7 +30,7 @@ class Stack(NamedTuple):
     table: Any
     """transposition table, see `search/table.py`"""
     control: np.ndarray
-    """int64 [4], see `search/control.py`"""
+    """int64 [5], see `search/control.py`"""
     work: Any
     """the evaluator's scratch memory"""
     memory: Any = ()
@@ -52,6 +52,21 @@ def _look_away(memory, state, depth, lower, upper):
 
 
 NOBODY = Visitor(_look_away, ())
+
+
+@kernel
+def opinion(rules, leaf, state, stack):
+    """The evaluator's value of `state`, which proves nothing: control[OPEN] counts it. Precondition: the game is on."""
+    stack.control[OPEN] += 1
+    return np.float64(leaf.evaluate(rules, leaf.weights, state, stack.work))
+
+
+@kernel
+def leaf_value(rules, leaf, visitor, state, depth, over, result, stack):
+    """Value of a node that is not searched further: the outcome where the game is `over`, else the evaluator's opinion."""
+    value = np.float64(result) if over else opinion(rules, leaf, state, stack)
+    visitor.visit(visitor.memory, state, depth, value, value)
+    return value
 
 
 @kernel

@@ -4,10 +4,11 @@ One int64 array [buckets x 2, 4]; a bucket of two entries is one cache line:
 
     [KEY]    key of the position, mixed with the evaluator's version
     [VALUE]  the bits of a float64
-    [ABOUT]  move * 2^16 + generation * 2^10 + depth' * 4 + bound
+    [ABOUT]  (move + 1) * 2^19 + generation * 2^13 + depth' * 4 + bound
 
-`bound` is LOWER (value >= the stored one), UPPER or EXACT. The first entry of a bucket keeps the deeper search of the same generation, the second
-one takes whatever comes last (Breuker, Uiterwijk and van den Herik, "Replacement schemes for transposition tables", 1994: TWODEEP).
+`bound` is LOWER (value >= the stored one), UPPER or EXACT. depth' is the depth, and PROVEN is added where the value rests on
+finished games alone. The first entry of a bucket keeps the deeper search of the same generation, the second one takes
+whatever comes last (Breuker, Uiterwijk and van den Herik, "Replacement schemes for transposition tables", 1994: TWODEEP).
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ KEY, VALUE, ABOUT, SPARE = 0, 1, 2, 3
 EMPTY, LOWER, UPPER, EXACT = 0, 1, 2, 3
 WORDS = 4
 ENTRY_BYTES = 8 * WORDS
-MOST_DEPTH = 255
+PROVEN = 1024
+"""added to the depth of an entry; more than any depth"""
+DEPTHS = 2 * PROVEN - 1
 GENERATIONS = 64
 NO_MOVE = -1
 
@@ -96,24 +99,25 @@ def entry_bound(table, row):
 
 @kernel
 def entry_depth(table, row):
-    return table[row, ABOUT] >> 2 & MOST_DEPTH
+    """Depth at which the value was found, PROVEN more where it holds at every greater depth too."""
+    return table[row, ABOUT] >> 2 & DEPTHS
 
 
 @kernel
 def entry_move(table, row):
     """The best or refuting move, or NO_MOVE."""
-    return (table[row, ABOUT] >> 16) - 1
+    return (table[row, ABOUT] >> 19) - 1
 
 
 @kernel
 def store(table, key, depth, bound, value, move, generation):
     """Keeps what a search of `depth` plies found, in the first place of the bucket, or in the second where the first holds a deeper search of
     another position of this generation."""
-    about = (move + 1) << 16 | (generation & (GENERATIONS - 1)) << 10 | min(depth, MOST_DEPTH) << 2 | bound
+    about = (move + 1) << 19 | (generation & (GENERATIONS - 1)) << 13 | depth << 2 | bound
     row = key & (len(table) - 2)
     first = table[row, ABOUT]
-    recent = (first >> 10 & (GENERATIONS - 1)) == (generation & (GENERATIONS - 1))
-    if first != 0 and recent and table[row, KEY] != key and (first >> 2 & MOST_DEPTH) > depth:
+    recent = (first >> 13 & (GENERATIONS - 1)) == (generation & (GENERATIONS - 1))
+    if first != 0 and recent and table[row, KEY] != key and (first >> 2 & DEPTHS) > depth:
         row += 1
     table[row, KEY] = key
     table[row, VALUE] = bits_of_float(value)

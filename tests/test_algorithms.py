@@ -25,6 +25,7 @@ from search.algorithm import algorithms, evaluate_state, make_bench, search
 from search.algorithms.and_or import prove
 from search.algorithms.max_n import payoffs
 from search.control import NODES, STOP, Stopped
+from search.stack import Visitor
 from search.table import make_table
 
 WITHOUT_CHANCE = [name for name in EXACT_FOR_TWO if not algorithms()[name].chance]
@@ -130,6 +131,38 @@ def test_every_tied_move_is_found_and_no_other():
 @pytest.mark.parametrize("algorithm", EXACT_FOR_TWO)
 def test_every_tied_move_is_found_by_every_algorithm(algorithm):
     check_ties(algorithm)
+
+
+LATE = "-O-O-XO-XXXXXXXXXXXXOXOXXXXOXOOXXXOXOXOXXOXOOOOXOOOXXOO-OOOOOOO- X"
+"""Othello, a lost end with passes: levels that grow by no node are not the last ones"""
+
+
+def test_an_answer_is_complete_only_where_no_line_was_cut_off():
+    othello = games.load("othello")
+    found = search(othello, othello.baselines["positional"], othello.parse(LATE), "negascout", depth=14, nodes=10**6)
+    assert (found.value, found.complete, found.proven) == (-1, True, True)
+    assert found.depth < 14
+    early = search(othello, othello.baselines["positional"], othello.parse(LATE), "negascout", depth=14, nodes=200)
+    assert (early.complete, early.proven) == (False, False)
+
+
+@kernel
+def _count(memory, state, depth, lower, upper):
+    memory[0] += 1
+
+
+def test_the_variation_is_found_within_the_limits_of_the_search():
+    """A search that time has stopped shows the line of its last level; a node limit holds for the line too."""
+    game, visits = games.load("othello"), np.zeros(1, np.int64)
+    positional, start = game.baselines["positional"], game.rules.initial()
+    found = search(game, positional, start, "alphabeta", depth=40, seconds=1)
+    assert not found.complete
+    assert len(found.variation) > 1
+    for nodes in (300, 1000, 3000):
+        visits[0] = 0
+        found = search(game, positional, start, "alphabeta", depth=40, nodes=nodes, visitor=Visitor(_count, visits))
+        assert visits[0] <= nodes
+        assert len(found.variation) <= found.depth
 
 
 # --- whole tic-tac-toe ----------------------------------------------------------------------------------------------------------

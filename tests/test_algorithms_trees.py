@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from envs.games import trees
 from envs.kernel import kernel
-from envs.trees import Chance, Max, Min, Node, Turn, forest_game
-from search.algorithm import algorithms, evaluate_state, make_bench
+from envs.trees import Chance, Leaf, Max, Min, Node, Turn, forest_game
+from search.algorithm import algorithms, evaluate_state, make_bench, search
 from search.algorithms.and_or import prove
 from search.control import Stopped
 from search.evaluator import make_evaluator
@@ -44,10 +44,24 @@ def only_max(random: np.random.Generator, left: int) -> Any:
     return Max([only_max(random, left - 1) for _ in range(4)]) if left else int(random.integers(-9, 10))
 
 
+def uneven_tree(random: np.random.Generator, left: int, player: int = 0) -> Any:
+    """Thin, with early leaves, noisy moves, two moves in a row, and passes that are worth anything."""
+    if left == 0 or random.random() < 0.1:
+        return Leaf(int(random.integers(-4, 5)), noisy=bool(random.random() < 0.2))
+    turns = [player if random.random() < 0.2 else 1 - player for _ in range(random.integers(1, 3))]
+    children = [uneven_tree(random, left - 1, turn) for turn in turns]
+    passed = uneven_tree(random, min(left - 1, 2), 1 - player) if random.random() < 0.2 else None
+    static, noisy = int(random.integers(-4, 5)), bool(random.random() < 0.2)
+    return Turn(player, children, static=static, noisy=noisy, passed=passed)
+
+
 ROOTS = np.random.default_rng(3)
 WRITTEN = {f"t{i}": random_tree(ROOTS, 6) for i in range(40)}
+UNEVEN_HEIGHT = 10
+UNEVEN = {f"u{i}": uneven_tree(np.random.default_rng(i), UNEVEN_HEIGHT) for i in range(90)}
+UNEVEN["hidden"] = Max([Max([2, 2, 2, 2, Max([4], static=-4)])])  # the best move looks worst
 FIGURES = {"A": trees.TREE_A, "A2": trees.tree_a2(-30, 30), "late": Max([1, Min([1, Max([1, 5])])])}
-FOREST = forest_game("forest", "Trees for exact searches", {**FIGURES, **WRITTEN, "max": only_max(ROOTS, 6)})
+FOREST = forest_game("forest", "Trees for exact searches", {**FIGURES, **WRITTEN, **UNEVEN, "max": only_max(ROOTS, 6)})
 STATIC = FOREST.baselines["static"]
 HEIGHT = 6
 
@@ -128,6 +142,38 @@ def test_values_are_those_of_the_written_trees(algorithm):
             alpha = value + random.integers(-2, 3)
             for beta in (np.nextafter(alpha, np.inf), alpha + 1, alpha + 3):
                 check_window(evaluate_state(bench, state, depth, alpha, beta), alpha, beta, value)
+
+
+def best_moves(state, depth):
+    """By the definition, in the game's order."""
+    children = [FOREST.rules.play(state, move) for move in FOREST.moves(state)]
+    seat = FOREST.rules.seat(state)
+    worths = [(1 if FOREST.rules.seat(c) == seat else -1) * written(int(c.node), depth - 1) for c in children]
+    return tuple(move for move, worth in enumerate(worths) if worth == max(worths))
+
+
+DARING = {"fallible": {"p": 1.0}, "null_move": {"guard": 0, "reduction": 1}, "heuristic_pruning": {"factor": 4}}
+"""Options with which a search leaves out more. An opponent who makes no mistakes makes the value that of minimax."""
+
+
+@pytest.mark.parametrize("algorithm", [a.name for a in algorithms().values() if a.players[0] == 2])
+def test_no_deeper_search_changes_a_complete_answer(algorithm):
+    """Under a limit the levels end where no line was cut off before the end of the game, and nowhere else.
+
+    Every tree is searched twice: the table of the first time must not hide such a line.
+    """
+    known, early = algorithms()[algorithm], 0
+    options = known.options._replace(**DARING[algorithm]) if algorithm in DARING else None
+    limits = {"depth": UNEVEN_HEIGHT, "nodes": 10**6, "table": make_table(1 << 12) if known.table else None}
+    for name in [*UNEVEN, *UNEVEN]:
+        state = FOREST.parse(name)
+        found = search(FOREST, STATIC, state, algorithm, options=options, **limits)
+        assert found.complete
+        early += found.depth < UNEVEN_HEIGHT
+        if found.proven or found.depth < UNEVEN_HEIGHT:
+            assert found.value == written(int(state.node), UNEVEN_HEIGHT)
+            assert found.moves == best_moves(state, UNEVEN_HEIGHT)
+    assert early > 10
 
 
 # --- SSS* -------------------------------------------------------------------------------------------------------------

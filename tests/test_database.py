@@ -37,8 +37,9 @@ from search.database import (
     save_database,
     with_database,
 )
-from search.evaluator import evaluate_rows
+from search.evaluator import evaluate_rows, make_evaluator
 from search.leaf import make_work
+from search.players import EvaluatorPlayer
 from search.retrograde import retrograde
 from search.symmetry import class_keys
 
@@ -193,9 +194,30 @@ def test_a_book_by_the_games_own_solver():
 # --- as an evaluator --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", ["classes", "tanh"])
+def random_tuples():
+    """A small n-tuple network with random weights."""
+    features = TIC_TAC_TOE.tuples([[0, 1], [0, 3], [0, 4], [2, 4]])
+    weights = np.random.default_rng(5).normal(0, 0.5, (features.num_features, 1))
+    return make_evaluator(TIC_TAC_TOE, {"weight0": weights, "bias0": np.zeros(1)}, features=features, head="tanh")
+
+
+def check_siblings(leaf, decisions):
+    """As siblings, at play, positions have the values that they have afresh."""
+    player, rows = EvaluatorPlayer(TIC_TAC_TOE, leaf, "informed"), np.array([TIC_TAC_TOE.row(s) for s in decisions])
+    _, found = player.decide(rows, np.zeros((len(rows), 2), np.int64), 0)
+    for state, value in zip(decisions, found, strict=True):
+        children = [TIC_TAC_TOE.row(TIC_TAC_TOE.rules.play(state, move)) for move in TIC_TAC_TOE.moves(state)]
+        afresh, outputs = np.empty(1), np.empty((1, len(leaf.weights.outcomes)), np.float32)
+        worths = []
+        for child in children:
+            evaluate_rows(TIC_TAC_TOE.rules, leaf, child[None], make_work(leaf, TIC_TAC_TOE), afresh, outputs)
+            worths.append(-afresh[0])
+        assert value == pytest.approx(max(worths), abs=1e-6)
+
+
+@pytest.mark.parametrize("head", ["classes", "tanh", "tuples"])
 def test_a_leaf_with_a_database(head):
-    plain = random_evaluator(TIC_TAC_TOE, 5, head=head).leaf
+    plain = (random_tuples() if head == "tuples" else random_evaluator(TIC_TAC_TOE, 5, head=head)).leaf
     database = retrograde(TIC_TAC_TOE, [TIC_TAC_TOE.parse("X-O------")])
     leaf = with_database(plain, database)
     states = some_states()
@@ -214,6 +236,7 @@ def test_a_leaf_with_a_database(head):
         elif head == "classes":
             assert outputs[i].tolist() == [float(outcome == entry.value) for outcome in (-1, 0, 1)]
     assert 20 < sum(entry is None for entry in known) < len(known) - 20
+    check_siblings(leaf, [state for state in states if not TIC_TAC_TOE.rules.outcome(state)[0]][:40])
     with pytest.raises(InputError, match="cannot be given"):
         with_database(leaf, database)
 

@@ -19,7 +19,7 @@ from envs.bits import random_word
 from envs.errors import InputError
 from envs.games.trees import HORIZON, SINGULAR, ZUGZWANG
 from envs.kernel import kernel
-from envs.trees import forest_game
+from envs.trees import Max, Turn, forest_game
 from search.algorithm import evaluate_state, find_algorithm, make_bench, search
 from search.control import NODES
 from search.engine import PLAIN, Options
@@ -128,6 +128,18 @@ def test_tic_tac_toe_is_proven_to_be_a_draw():
     assert (found.value, found.proven, found.complete, found.distance) == (0.0, True, True, None)
     assert len(found.variation) == 9
     assert TIC_TAC_TOE.rules.outcome(found.leaf)[0]
+
+
+def test_what_a_deep_search_leaves_in_the_table_is_no_proof():
+    """The win is 281 moves away. A search 256 moves deep cannot know of it, and its table may not deny it."""
+    tree = 1
+    for ply in range(280):
+        tree = Turn((ply + 1) % 2, [tree])
+    game = forest_game("chain", "A far win", {"root": Max([0, tree])})
+    engine = Engine(game, game.baselines["static"], options=Options(), entries=1 << 12)
+    for depth, value, proven in ((256, 0, False), (290, 1, True)):
+        found = engine.search(game.parse("root"), depth=depth)
+        assert (found.value, found.proven) == (value, proven)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ Promises the same as alpha-beta: with V the minimax value and alpha < beta, it r
 
     v <= alpha  =>  V <= v        alpha < v < beta  =>  V = v        v >= beta  =>  V >= v
 
-because an entry answers only at the depth at which it was found. What it says besides, the best or refuting move, is tried first at any depth.
+because an entry answers only at the depth at which it was found, and at greater ones where it rests on finished games
+alone. What it says besides, the best or refuting move, is tried first at any depth.
 
 Source: R. Greenblatt, D. Eastlake and S. Crocker, "The Greenblatt chess program" (1967); T. Marsland, "A review of game-tree pruning" (1986).
 """
@@ -15,12 +16,12 @@ import numpy as np
 
 from envs.kernel import kernel
 from search.algorithm import Algorithm
-from search.control import enter, stopped
-from search.stack import leave
+from search.control import OPEN, enter, stopped
+from search.stack import leaf_value, leave
 from search.table import (
     LOWER,
-    MOST_DEPTH,
     NO_MOVE,
+    PROVEN,
     UPPER,
     bound_of,
     entry_bound,
@@ -40,14 +41,14 @@ def alphabeta_table(rules, leaf, visitor, state, depth, alpha, beta, stack):
         return 0.0
     over, result = rules.outcome(state)
     if over or depth == 0:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth, value, value)
-        return value
-    key = table_key(rules, state, 0)
+        return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
+    key, opened = table_key(rules, state, 0), stack.control[OPEN]
     row, move = find(stack.table, key), np.int64(NO_MOVE)
     if row >= 0:
         move = entry_move(stack.table, row)
         lower, upper = known_bounds(stack.table, row, depth)
+        if (lower > alpha or upper < beta) and entry_depth(stack.table, row) < PROVEN:
+            stack.control[OPEN] += 1
         alpha, beta = max(alpha, lower), min(beta, upper)
         if alpha >= beta:  # the table answers: by `upper` where it is what closed the window
             visitor.visit(visitor.memory, state, depth, lower, upper)
@@ -68,14 +69,16 @@ def alphabeta_table(rules, leaf, visitor, state, depth, alpha, beta, stack):
             break
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     if not stopped(stack.control):
-        store(stack.table, key, depth, bound_of(best, alpha, beta), best, move, 0)
+        proven = PROVEN if stack.control[OPEN] == opened else 0
+        store(stack.table, key, depth + proven, bound_of(best, alpha, beta), best, move, 0)
     return best
 
 
 @kernel
 def known_bounds(table, row, depth):
-    """(lower, upper) of the value at this depth, by an entry; infinite where it was found at another depth."""
-    if entry_depth(table, row) != depth or depth >= MOST_DEPTH:  # what was deeper is stored as MOST_DEPTH
+    """(lower, upper) of the value at this depth, by an entry; infinite where it says nothing about this depth."""
+    found_at = entry_depth(table, row)
+    if found_at != depth and not PROVEN <= found_at <= PROVEN + depth:
         return -np.inf, np.inf
     value, bound = entry_value(table, row), entry_bound(table, row)
     return -np.inf if bound == UPPER else value, np.inf if bound == LOWER else value

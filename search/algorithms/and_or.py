@@ -29,8 +29,8 @@ from envs.game import Game
 from envs.kernel import kernel
 from search.algorithm import Algorithm, find_algorithm
 from search.control import NODES, Stopped, enter, make_control, stopped, supervised
-from search.stack import NOBODY, make_stack
-from search.table import EXACT, MOST_DEPTH, NO_MOVE, entry_depth, entry_value, find, make_table, store, table_key
+from search.stack import NOBODY, make_stack, opinion
+from search.table import EXACT, NO_MOVE, entry_depth, entry_value, find, make_table, store, table_key
 
 NO, MAYBE, YES = -1, 0, 1
 
@@ -80,7 +80,7 @@ def answers(table, row, depth):
     found_at = entry_depth(table, row)
     if entry_value(table, row) == MAYBE:
         return found_at >= depth
-    return found_at <= depth and found_at < MOST_DEPTH  # what was deeper is stored as MOST_DEPTH
+    return found_at <= depth
 
 
 @kernel
@@ -114,8 +114,8 @@ def run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack):
     lower, upper = proven(rules, visitor, state, depth, me, stack)
     if lower == upper:
         return lower
-    opinion = np.float64(leaf.evaluate(rules, leaf.weights, state, stack.work))
-    return min(max(opinion if rules.seat(state) == me else -opinion, lower), upper)
+    value = opinion(rules, leaf, state, stack)
+    return min(max(value if rules.seat(state) == me else -value, lower), upper)
 
 
 ALGORITHM = Algorithm(

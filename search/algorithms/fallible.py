@@ -29,7 +29,7 @@ from envs.errors import InputError
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.control import enter
-from search.stack import leave
+from search.stack import leaf_value, leave
 
 
 class Options(NamedTuple):
@@ -45,8 +45,8 @@ def fallible(rules, leaf, visitor, state, depth, me, options, stack):
     sign = 1.0 if rules.seat(state) == me else -1.0
     over, result = rules.outcome(state)
     if over or depth == 0:
-        value = sign * np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-    elif rules.num_chance(state) > 0:
+        return sign * leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
+    if rules.num_chance(state) > 0:
         value = 0.0
         for i in range(rules.num_chance(state)):
             child, probability = rules.chance(state, i)

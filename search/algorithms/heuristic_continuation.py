@@ -26,7 +26,7 @@ from envs.errors import InputError
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.control import NOISY, enter
-from search.stack import leave
+from search.stack import leaf_value, leave
 
 
 class Options(NamedTuple):
@@ -50,9 +50,7 @@ def continuation(rules, leaf, visitor, state, depth, left, noisy, alpha, beta, o
     nominal = row - options.times * options.plies
     over, result = rules.outcome(state)
     if over or depth == 0:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, nominal, value, value)
-        return value
+        return leaf_value(rules, leaf, visitor, state, nominal, over, result, stack)
     moves, mover = stack.moves[row], rules.seat(state)
     best = -np.inf
     for i in range(rules.legal_moves(state, moves)):

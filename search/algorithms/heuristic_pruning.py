@@ -28,8 +28,8 @@ from envs.errors import InputError
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.algorithms.ordered import order_moves
-from search.control import enter
-from search.stack import leave
+from search.control import OPEN, enter
+from search.stack import leaf_value, leave
 
 
 class Options(NamedTuple):
@@ -44,9 +44,7 @@ def pruning(rules, leaf, visitor, state, depth, factor, alpha, beta, stack):
         return 0.0
     over, result = rules.outcome(state)
     if over or depth == 0 or factor <= 0:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth, value, value)
-        return value
+        return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves, mover = stack.moves[depth], rules.seat(state)
     n = rules.legal_moves(state, moves)
     order_moves(rules, leaf, state, moves, stack.scores[depth], n, stack)
@@ -60,6 +58,8 @@ def pruning(rules, leaf, visitor, state, depth, factor, alpha, beta, stack):
         best = max(best, value)
         if best >= beta:
             break
+    if best < beta and factor < n:
+        stack.control[OPEN] += 1
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     return best
 

@@ -12,14 +12,15 @@ from __future__ import annotations
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.algorithms.alphabeta_table import alphabeta_table
-from search.control import stopped
+from search.control import OPEN, stopped
 
 
 @kernel
 def iterative_deepening(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
     """Bound of the value of `state` for its mover, `depth` moves deep, as alpha-beta gives it."""
-    value = 0.0
+    value, opened = 0.0, stack.control[OPEN]
     for level in range(min(depth, 1), depth + 1):
+        stack.control[OPEN] = opened  # only the last level counts
         value = alphabeta_table(rules, leaf, visitor, state, level, alpha, beta, stack)
         if stopped(stack.control):
             break

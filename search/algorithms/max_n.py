@@ -22,7 +22,7 @@ import numpy as np
 from envs.game import Baseline, Game
 from envs.kernel import kernel
 from search.algorithm import Algorithm, make_bench
-from search.control import enter, supervised
+from search.control import OPEN, enter, supervised
 from search.evaluator import Evaluator
 from search.stack import leave
 
@@ -42,6 +42,7 @@ def max_n(rules, leaf, visitor, state, depth, vectors, stack):
         if over:
             rules.payoffs(state, ordered)
         else:
+            stack.control[OPEN] += 1
             leaf.evaluate(rules, leaf.weights, state, stack.work, ordered)
         for i in range(rules.num_players):
             worth[(mover + i) % rules.num_players] = ordered[i]

@@ -17,7 +17,7 @@ import numpy as np
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.control import enter
-from search.stack import leave
+from search.stack import leaf_value, leave
 
 
 @kernel
@@ -28,9 +28,7 @@ def minimax(rules, leaf, visitor, state, depth, most, stack):
     sign = 1.0 if rules.seat(state) == most else -1.0
     over, result = rules.outcome(state)
     if over or depth == 0:
-        value = sign * np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth, sign * value, sign * value)
-        return value
+        return sign * leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves = stack.moves[depth]
     best = -np.inf * sign
     for i in range(rules.legal_moves(state, moves)):

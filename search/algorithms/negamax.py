@@ -12,7 +12,7 @@ import numpy as np
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.control import enter
-from search.stack import leave
+from search.stack import leaf_value, leave
 
 
 @kernel
@@ -22,9 +22,7 @@ def negamax(rules, leaf, visitor, state, depth, stack):
         return 0.0
     over, result = rules.outcome(state)
     if over or depth == 0:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth, value, value)
-        return value
+        return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves, mover = stack.moves[depth], rules.seat(state)
     best = -np.inf
     for i in range(rules.legal_moves(state, moves)):

@@ -31,8 +31,8 @@ import numpy as np
 from envs.errors import InputError
 from envs.kernel import kernel
 from search.algorithm import Algorithm
-from search.control import enter
-from search.stack import leave
+from search.control import OPEN, enter
+from search.stack import leaf_value, leave
 
 MAY_PASS, NO_PASS = np.int64(0), np.int64(1)
 
@@ -51,9 +51,7 @@ def null_move(rules, leaf, visitor, state, depth, turn, alpha, beta, options, st
         return 0.0
     over, result = rules.outcome(state)
     if over or depth == 0:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth, value, value)
-        return value
+        return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves, mover = stack.moves[depth], rules.seat(state)
     if turn == MAY_PASS and may_pass(rules, state, depth, beta, options):
         left, below = depth - options.reduction, np.nextafter(beta, -np.inf)
@@ -62,6 +60,7 @@ def null_move(rules, leaf, visitor, state, depth, turn, alpha, beta, options, st
         if value >= beta and options.guard != 0:
             value = null_move(rules, leaf, visitor, state, left, NO_PASS, below, beta, options, stack)
         if value >= beta:
+            stack.control[OPEN] += 1
             leave(visitor, stack.control, state, depth, beta, beta, beta)  # nothing is proven
             return beta
     best = -np.inf

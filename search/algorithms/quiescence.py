@@ -26,7 +26,7 @@ from envs.errors import InputError
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.control import enter
-from search.stack import leave
+from search.stack import leaf_value, leave, opinion
 
 
 class Options(NamedTuple):
@@ -45,12 +45,10 @@ def quiescence(rules, leaf, visitor, state, row, alpha, beta, options, stack):
     depth = row - options.plies
     over, result = rules.outcome(state)
     if over or row == 0:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth, value, value)
-        return value
+        return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     best = -np.inf
     if depth <= 0:
-        best = np.float64(leaf.evaluate(rules, leaf.weights, state, stack.work))
+        best = opinion(rules, leaf, state, stack)
     moves, mover = stack.moves[row], rules.seat(state)
     for i in range(rules.legal_moves(state, moves)):
         if best >= beta:

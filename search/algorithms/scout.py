@@ -15,7 +15,7 @@ import numpy as np
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.control import enter
-from search.stack import leave
+from search.stack import leaf_value, leave
 
 
 @kernel
@@ -26,9 +26,7 @@ def evaluated(rules, leaf, visitor, state, depth, most, stack):
     sign = 1.0 if rules.seat(state) == most else -1.0
     over, result = rules.outcome(state)
     if over or depth == 0:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth, value, value)
-        return sign * value
+        return sign * leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves = stack.moves[depth]
     n = rules.legal_moves(state, moves)
     best = evaluated(rules, leaf, visitor, rules.play(state, moves[0]), depth - 1, most, stack)
@@ -50,8 +48,7 @@ def exceeds(rules, leaf, visitor, state, depth, x, strict, most, stack):
     sign = 1.0 if rules.seat(state) == most else -1.0
     over, result = rules.outcome(state)
     if over or depth == 0:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth, value, value)
+        value = leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
         return sign * value > x if strict else sign * value >= x
     moves = stack.moves[depth]
     wanted = sign > 0  # MAX needs one move that says yes, MIN one that says no

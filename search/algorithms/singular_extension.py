@@ -31,8 +31,8 @@ from envs.errors import InputError
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.algorithms.alphabeta import alphabeta
-from search.control import enter
-from search.stack import NOBODY, leave
+from search.control import OPEN, enter
+from search.stack import NOBODY, leave, opinion
 
 NO_MOVE = -1
 
@@ -54,12 +54,14 @@ def singular_extension(rules, leaf, visitor, state, depth, left, alpha, beta, op
     """
     if enter(stack.control):
         return 0.0
-    row = depth + left
+    row, opened = depth + left, stack.control[OPEN]
     over, result = rules.outcome(state)
     n = 0 if over or row == 0 else rules.legal_moves(state, stack.moves[row])
     singular, second = find_singular(rules, leaf, state, n if left > 0 else 0, depth, row, options, stack)
+    if depth > 0:  # what decides how deep a move is searched is no part of the value
+        stack.control[OPEN] = opened
     if over or (depth == 0 and singular == NO_MOVE):
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
+        value = np.float64(result) if over else opinion(rules, leaf, state, stack)
         leave(visitor, stack.control, state, row - options.extensions, value, -np.inf, np.inf)
         return value
     moves, mover = stack.moves[row], rules.seat(state)

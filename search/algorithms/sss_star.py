@@ -33,7 +33,7 @@ from envs.game import Game
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.control import enter, stopped
-from search.stack import leave
+from search.stack import leaf_value, leave
 from search.table import check_memory
 
 HEAP, PLACE, LEFT, RIGHT, PLIES, SOLVED, PATH = 0, 1, 2, 3, 4, 5, 6
@@ -223,8 +223,7 @@ def go_on_from_live(rules, leaf, visitor, root, depth, most, listed, n, stack):
     own = rules.seat(state) == most
     over, result = rules.outcome(state)
     if over or plies == depth:
-        value = np.float64(result if over else leaf.evaluate(rules, leaf.weights, state, stack.work))
-        visitor.visit(visitor.memory, state, depth - plies, value, value)
+        value = leaf_value(rules, leaf, visitor, state, depth - plies, over, result, stack)
         merit[top] = min(merit[top], value if own else -value)
         triple[SOLVED] = 1
         sink(listed, 0, n)

@@ -23,7 +23,7 @@ import numpy as np
 from envs.kernel import kernel
 from search.algorithm import Algorithm
 from search.control import enter
-from search.stack import leave
+from search.stack import leave, opinion
 
 SLACK = 1e-12
 """part of U - L by which windows at chance nodes are wider than they need be: rounding (1e-16 a term) never cuts what ties with the best"""
@@ -42,7 +42,7 @@ def leaf_value(rules, leaf, visitor, state, depth, over, result, stack):
     value = np.float64(result)
     if not over:
         lowest, highest, _ = limits(rules)
-        value = min(max(np.float64(leaf.evaluate(rules, leaf.weights, state, stack.work)), lowest), highest)
+        value = min(max(opinion(rules, leaf, state, stack), lowest), highest)
     visitor.visit(visitor.memory, state, depth, value, value)
     return value
 
