@@ -3,7 +3,7 @@
 A recursive search passes its evaluator on at every node, and every array among its arguments costs a nanosecond. So here
 
     a handmade baseline     carries no weights and no scratch memory
-    a linear evaluator      one vector of weights and two lists, summed up in float64 as in `leaf.py`; no first layer to keep from one position to the next
+    a linear evaluator      one vector of weights and two lists, summed in float64; no first layer to keep
     a network               all of `search/leaf.py`, but forgets the last position each time
 
 and a value depends on the position alone, to the last bit, in whatever order positions come: what transposition tables and the equality of
