@@ -289,7 +289,8 @@ def search(
 def _descend(
     bench: Bench, state: Any, depth: int, levels: Any, start: float, seconds: float | None, full: bool
 ) -> SearchResult | None:
-    root, first, found, known = _make_root(bench.game), 0, None, ()
+    root, first, found = _make_root(bench.game), 0, None
+    known: tuple[int, ...] = ()
     start += _load(bench, root, state)
     for level in levels:
         left = _time_left(start, seconds)
