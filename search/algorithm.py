@@ -30,6 +30,7 @@ from envs.kernel import kernel
 from search.control import LIMIT, NODES, NOISY, OPEN, STOP, Stopped, make_control, stopped, supervised
 from search.deep import Deep, deep
 from search.evaluator import Evaluator
+from search.leaf import TIED
 from search.stack import DEEPEST, NOBODY, Stack, Visitor, check_depth, make_stack
 from search.table import DEFAULT_ENTRIES, make_table
 
@@ -206,14 +207,14 @@ def search_root(rules, run, leaf, visitor, state, depth, options, stack, moves, 
     """values[i]: of each root move for the mover, `depth` >= 1 moves deep.
 
     moves [M] and rows [M, W] hold the n distinct moves, the one at index `first` is searched first. With `full` every value is what the algorithm
-    gives with an open window. Otherwise the window closes as better moves are found, but never so far that a tie is lost: values equal to the
-    best are exact, the others are upper bounds.
+    gives with an open window. Otherwise the window closes as better moves are found, but never so far that a tie is lost: values within
+    `TIED` of the best are exact, the others are upper bounds.
     """
     me = np.int64(rules.seat(state))
     best = -np.inf
     for k in range(n):
         i = first if k == 0 else k - 1 if k <= first else k
-        alpha = -np.inf if full or k == 0 else np.nextafter(best, -np.inf)
+        alpha = -np.inf if full or k == 0 else np.nextafter(best - TIED, -np.inf)
         child = rules.load(rows[i])
         stack.control[NOISY] = rules.noisy(state, moves[i])
         values[i] = run(rules, leaf, visitor, child, depth - 1, alpha, np.inf, me, options, stack)
@@ -288,7 +289,8 @@ def search(
 def _descend(
     bench: Bench, state: Any, depth: int, levels: Any, start: float, seconds: float | None, full: bool
 ) -> SearchResult | None:
-    root, first, found, known = _make_root(bench.game), 0, None, ()
+    root, first, found = _make_root(bench.game), 0, None
+    known: tuple[int, ...] = ()
     start += _load(bench, root, state)
     for level in levels:
         left = _time_left(start, seconds)
@@ -300,7 +302,7 @@ def _descend(
             break
         values = root.values[:n]
         first = int(np.argmax(values))
-        best = tuple(int(move) for move in root.moves[:n][values == values[first]])
+        best = tuple(int(move) for move in root.moves[:n][values >= values[first] - TIED])
         found = _result(bench, state, best, float(values[first]), level, depth, start)
         found = found._replace(ranked=_ranked(root, n) if full else ())
         found = _with_variation(bench, state, found, known, start, seconds)

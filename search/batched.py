@@ -17,7 +17,8 @@ import numpy as np
 from envs.bits import TIE, random_word
 from envs.game import Game
 from envs.kernel import kernel
-from search.players import Workers, pick_tied, tolerance
+from search.leaf import TIED
+from search.players import Workers, pick_tied
 from search.plies import CANDIDATES, MARGIN, ply_label, promising
 
 ROOM = 1 << 14
@@ -171,7 +172,7 @@ class BatchedPlayer:
                 find_best(scored.begin, deepest, best)
                 values[first:last] = deepest[best]
                 if self._ties:
-                    draw_best(scored.begin, deepest, keys[first:last], np.int64(seed), tolerance(self.plies), best)
+                    draw_best(scored.begin, deepest, keys[first:last], np.int64(seed), TIED, best)
                 chosen[first:last] = scored.rows[best]
                 first = last
 
@@ -182,7 +183,7 @@ class BatchedPlayer:
         """Results [k, W] of all moves that are equally good."""
         scored = next(score_decisions(self.game, self.evaluator, row[None], *self._limits))
         values = self._deepest(scored)
-        return scored.rows[values >= values.max() - tolerance(self.plies)]
+        return scored.rows[values >= values.max() - TIED]
 
     def _deepest(self, scored: Scored) -> np.ndarray:
         """Values [T]; moves that were not searched to the last ply are out of the question."""

@@ -3,7 +3,7 @@
 A recursive search passes its evaluator on at every node, and every array among its arguments costs a nanosecond. So here
 
     a handmade baseline     carries no weights and no scratch memory
-    a linear evaluator      one vector of weights and two lists; no first layer to keep from one position to the next
+    a linear evaluator      one vector of weights and two lists, summed in float64; no first layer to keep
     a network               all of `search/leaf.py`, but forgets the last position each time
 
 and a value depends on the position alone, to the last bit, in whatever order positions come: what transposition tables and the equality of
@@ -138,10 +138,9 @@ def _opposed(evaluate: Any) -> Any:
 def evaluate_linear(rules, weights, state, work):
     """Precondition: the game is on."""
     n = rules.features(state, weights.spec, work.active, work.value)
-    total = weights.weight[len(weights.weight) - 1]
+    value = np.float64(weights.weight[len(weights.weight) - 1])
     for i in range(n):
-        total += weights.weight[work.active[i]] * work.value[i]
-    value = np.float64(total)
+        value += weights.weight[work.active[i]] * work.value[i]
     return weights.scale * math.tanh(value) if weights.head == TANH else value
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from envs.kernel import kernel
 from search.control import OPEN, stopped
 from search.engine import horizon, is_certain, keep_line, line_start, search_node
+from search.leaf import TIED
 
 
 class Root(NamedTuple):
@@ -27,7 +28,7 @@ class Root(NamedTuple):
     rows: np.ndarray
     """int64 [M, W]: the states behind them"""
     values: np.ndarray
-    """float64 [M]: of the last completed level; equal to the best: exact, else an upper bound, unless `full`"""
+    """float64 [M]: of the last completed level; within `TIED` of the best: exact, else an upper bound, unless `full`"""
     order: np.ndarray
     """int64 [M]: indices, most promising first"""
     found: np.ndarray
@@ -60,7 +61,11 @@ def search_level(rules, leaf, visitor, options, state, depth, alpha, beta, memor
         i = root.order[k]
         child = rules.load(root.rows[i])
         turned = rules.seat(child) != mover
-        bound = -np.inf if options.full != 0 else max(alpha, np.nextafter(best, -np.inf) if options.ties != 0 else best)
+        bound = (
+            -np.inf
+            if options.full != 0
+            else max(alpha, np.nextafter(best - TIED, -np.inf) if options.ties != 0 else best)
+        )
         narrow = k > 0 and options.full == 0
         while True:
             high = np.nextafter(bound, np.inf) if narrow else beta

@@ -31,6 +31,9 @@ REFRESH = 64
 """evaluations by differences after which the sums are computed afresh, so that rounding cannot pile up"""
 FORGOTTEN = 1 << 40
 
+TIED = 2.0**-21
+"""values of moves at most so far apart, in outcome units, are equally good: mirror images are summed up in another order"""
+
 
 class Weights(NamedTuple):
     """What one evaluator has learned, as plain arrays."""

@@ -26,7 +26,7 @@ from envs.game import Baseline, Game
 from envs.kernel import kernel
 from search.control import make_control, supervised
 from search.evaluator import Evaluator
-from search.leaf import Leaf
+from search.leaf import TIED, Leaf
 from search.named import FILES, compiled, find_evaluator, leaf_of, shipped
 from search.onnx_file import OnnxEvaluator
 from search.plies import CANDIDATES, MARGIN, Bench, make_bench, ply_label, score_moves
@@ -34,10 +34,6 @@ from search.spec import PlayerSpec, parse_player
 
 RANDOM, GNUBG, PERFECT = "random", "gnubg", "perfect"
 """players that are no evaluators"""
-TIED = 1e-6
-"""values of moves that differ by less, in outcome units, are equally good: mirror images are summed up in another order"""
-TIED_DEEPER = 5e-10
-"""... at 2 plies, where moves that were not searched stand a little more than this below those that were"""
 
 
 class Player(Protocol):
@@ -124,7 +120,7 @@ class EvaluatorPlayer:
         ties: bool = False,
     ) -> None:
         """`candidates` 0: a second ply looks at all moves. `threads` None: one a core. `ties`: any of equally good
-        moves (by less than TIED), drawn by (seed, game, ply); else the first of the equal."""
+        moves (within TIED), drawn by (seed, game, ply); else the first of the equal."""
         self.game, self.leaf, self.name, self.plies = game, leaf, name, plies
         self._ties = ties
         self._limits = (int(plies), int(candidates), float(margin))
@@ -202,12 +198,6 @@ class RandomPlayer:
 
 
 @kernel
-def tolerance(plies):
-    """How far apart equally good values may be."""
-    return TIED if plies == 1 else TIED_DEEPER
-
-
-@kernel
 def pick_tied(values, n, within, word):
     """Index of one of those of values [n] that are `within` so much of the greatest: the first for `word` 0."""
     best = values[0]
@@ -233,7 +223,7 @@ def choose_valued(rules, leaf, rows, keys, seed, ties, plies, candidates, margin
         n, best = score_moves(rules, leaf, rules.load(rows[i]), plies, candidates, margin, bench)
         values[i] = bench.values[best]
         if ties:
-            best = pick_tied(bench.values, n, tolerance(plies), random_word(seed, keys[i, 0], keys[i, 1], TIE))
+            best = pick_tied(bench.values, n, TIED, random_word(seed, keys[i, 0], keys[i, 1], TIE))
         chosen[i] = bench.rows[0, best]
 
 
@@ -243,7 +233,7 @@ def find_tied(rules, leaf, row, plies, candidates, margin, bench, found):
     n, best = score_moves(rules, leaf, rules.load(row), plies, candidates, margin, bench)
     k = 0
     for i in range(n):
-        if bench.values[i] >= bench.values[best] - tolerance(plies):
+        if bench.values[i] >= bench.values[best] - TIED:
             found[k] = bench.rows[0, i]
             k += 1
     return k

@@ -97,7 +97,8 @@ def score_moves(rules, leaf, state, plies, candidates, margin, bench):
     """Values of all moves of the decision `state` in bench.values[:n], for its mover, and the evaluator's outputs on their results in
     bench.outputs[:n]; returns (n, index of the best).
 
-    At 2 plies only the `candidates` best moves of the first ply, and of them only those within `margin` of the first, are searched deeper (0 candidates: all moves, whatever the margin); the others keep a value below every searched one: its order is the first ply's.
+    At 2 plies only the `candidates` best moves of the first ply, and of them only those within `margin` of the first, are
+    searched deeper (0 candidates: all moves, whatever the margin). The others have no value at 2 plies: minus infinity.
     """
     n = rules.expand(state, bench.moves[0], bench.rows[0])
     mover = rules.seat(state)
@@ -121,20 +122,14 @@ def score_moves(rules, leaf, state, plies, candidates, margin, bench):
 
 @kernel
 def look_deeper(rules, leaf, mover, n, candidates, margin, bench):
-    """Replace the values of the most promising moves by their 2-ply values."""
+    """Replace the values of the most promising moves by their 2-ply values, and those of the others by minus infinity."""
     order = np.argsort(-bench.values[:n], kind="mergesort")
     searched = promising(bench.values, order, candidates, margin)
-    lowest = np.inf
     for i in order[:searched]:
         child = rules.load(bench.rows[0, i])
         value = value_one_deeper(rules, leaf, child, bench)
         bench.values[i] = -value if rules.seat(child) != mover else value
-        lowest = min(lowest, bench.values[i])
-    shift = np.float64(0.0)
-    if searched < n:
-        shift = min(0.0, lowest - bench.values[order[searched]] - 1e-9)
-    for i in order[searched:]:
-        bench.values[i] += shift
+    bench.values[order[searched:]] = -np.inf
 
 
 @kernel
@@ -151,7 +146,7 @@ def promising(values, order, candidates, margin):
 
 @kernel
 def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths):
-    """Like `score_moves`, for people: returns n; bench.values[:n] are the values as they were found (nothing is shifted), outputs[i] [K] the
+    """Like `score_moves`, for people: returns n; bench.values[:n] are the values at those plies, outputs[i] [K] the
     evaluator's outputs for the mover, and depths[i] how many plies move i was searched."""
     n = rules.expand(state, bench.moves[0], bench.rows[0])
     mover = rules.seat(state)

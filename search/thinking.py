@@ -17,6 +17,7 @@ from search.descent import BEST, DEPTH, MOVES, PARTIAL, PROVEN, Root, think
 from search.engine import CONTROL_SIZE, GENERATION, HISTORY, VERSION, Memory, Options, judge
 from search.engine import MARGIN as WIN_MARGIN
 from search.evaluator import Evaluator
+from search.leaf import TIED
 from search.stack import NOBODY, Visitor, check_depth
 from search.table import DEFAULT_ENTRIES, check_memory, make_table
 
@@ -141,7 +142,7 @@ class Engine:
         value, move = float(root.values[best]), int(root.moves[best])
         proven = bool(root.found[PROVEN]) or self._certain(value)
         all_known = (options.ties or options.full) and not root.found[PARTIAL]
-        tied = root.moves[:n][root.values[:n] == value] if all_known else (move,)
+        tied = root.moves[:n][root.values[:n] >= value - TIED] if all_known else (move,)
         line = tuple(int(move) for move in root.line[1 : 1 + root.line[0]])
         return SearchResult(
             move,
