@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from envs.errors import InputError
+from envs.kernel import cache_folder
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -30,6 +31,7 @@ def guarded(function: Callable[..., int | None]) -> Callable[..., int]:
     @functools.wraps(function)
     def run(*args: object, **options: object) -> int:
         try:
+            cache_folder()  # refused now rather than by the first kernel, in the middle of the work
             status = function(*args, **options) or 0
             sys.stdout.flush()
         except InputError as error:

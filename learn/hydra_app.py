@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from envs.errors import InputError
+from envs.kernel import cache_folder
 from learn.game_settings import offer_games
 
 
@@ -25,6 +26,7 @@ def one_line_errors(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def guarded(*args: Any) -> None:
         try:
+            cache_folder()  # refused now rather than by the first kernel, when something has been written
             function(*args)
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
