@@ -97,9 +97,9 @@ class RunConfig:
     """stop earlier than the budget, if it takes longer than this"""
     seed: int = 1
     backend: str = "threads"
-    """where self-play and fitness run: threads, pool (processes) or serial; it changes no result"""
+    """where self-play and fitness run: threads, or serial (one job after the other); it changes no result"""
     workers: int = 0
-    """threads or processes of self-play and measurement (updates run in one); 0: one for every core"""
+    """threads of self-play and measurement (updates run in one); 0: one for every core"""
     start_from: str | None = None
     """an evaluator file, or the name of a shipped one, whose weights to start from; it brings its own features and shape"""
     measure: MeasureConfig = field(default_factory=MeasureConfig)

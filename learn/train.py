@@ -221,7 +221,7 @@ class Run:
             "workers": self.config.workers,
             "checkpoint_minutes": self.config.checkpoint_minutes,
         }
-        changed = differing_keys(completed(state["settings"]) | ignored, self.settings)
+        changed = differing_keys(completed(state["settings"] | ignored), self.settings)
         if changed:
             raise InputError(f"{path} was made with another configuration: {'; '.join(changed)}")
         return state

@@ -68,6 +68,7 @@ BAD = {
     "optimizer": (["learner.optimizer=lion"], "'lion'"),
     "games": (["games=0"], "games=0"),
     "minutes": (["minutes=-1"], "minutes=-1"),
+    "backend that is gone": (["backend=pool"], "backend='pool' is not one of threads, serial"),
     "workers": (["workers=-2"], "workers=-2"),
     "seed": (["seed=-1"], "seed=-1"),
     "large seed": ([f"seed={2**64}"], f"seed={2**64}"),
