@@ -151,8 +151,8 @@ def test_start_from_another_game(tmp_path, run_main):
 
 def test_bad_input_in_a_process_of_its_own(tmp_path):
     for words in (["experiment=debug", "learner.tracee=1"], ["experiment=debug", "learner.trace=abc"]):
-        process = start(tmp_path / "run", *words)
-        _, err = process.communicate()
+        with start(tmp_path / "run", *words) as process:
+            _, err = process.communicate()
         assert process.returncode == 2
         assert_one_error(err, "learner.trace")
         assert not list(tmp_path.iterdir())
