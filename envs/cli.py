@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from envs.errors import InputError, one_line
+from envs.kernel import cache_folder
 from envs.texts import whole
 
 BAD_INPUT = 2
@@ -52,6 +53,7 @@ def guarded(function: Callable[..., int | None]) -> Callable[..., int]:
     def run(*args: object, **options: object) -> int:
         _accept_any_bytes()
         try:
+            cache_folder()  # refused now rather than by the first kernel, in the middle of the work
             status = function(*args, **options) or 0
             sys.stdout.flush()
         except InputError as error:

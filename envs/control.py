@@ -1,7 +1,8 @@
 """How a long kernel is watched, limited and stopped: one small array that it polls.
 
 A kernel cannot be interrupted: a signal reaches Python when the kernel returns. So every search counts its nodes in `control` and looks there
-whether it should stop; `supervised` has another thread write there when the time is up or the user presses Ctrl-C.
+whether it should stop; `supervised` has another thread write there when the time is up, the user presses Ctrl-C, or
+SIGTERM comes.
 
     control[STOP]    not 0: return as soon as possible, with anything
     control[NODES]   nodes visited so far
@@ -32,6 +33,9 @@ from envs.kernel import kernel
 STOP, NODES, LIMIT, NOISY, OPEN = range(5)
 
 FOREVER = 1 << 62
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""what ends a process that has a handler for it: searches stop, and the handler decides what comes next"""
 
 
 class Stopped(Exception):
@@ -103,7 +107,8 @@ def stopped(control):
 
 
 def supervised(control: np.ndarray, seconds: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
-    """function(*arguments), told through `control` to stop after so many seconds (None: never), at Ctrl-C, or by the thread's `Switch`.
+    """function(*arguments), told through `control` to stop after so many seconds (None: never), at a signal in `SIGNALS`, or by
+    the thread's `Switch`.
 
     Returns what the function returned, also when it was stopped; after Ctrl-C KeyboardInterrupt is raised once the function has returned. Raises
     InputError for a negative time. Costs some 10 microseconds; with a time limit, another 10.
@@ -118,8 +123,8 @@ def supervised(control: np.ndarray, seconds: float | None, function: Callable[..
 class _Watcher:
     """A thread that writes stops into control arrays while the threads that asked for it are inside kernels.
 
-    A deadline is a wait with a time limit. Ctrl-C reaches it because Python's signal handler, written in C, puts the signal's number into a socket at
-    once (`signal.set_wakeup_fd`), whatever the main thread is doing.
+    A deadline is a wait with a time limit. A signal reaches it because Python's signal handler, written in C, puts the
+    signal's number into a socket at once (`signal.set_wakeup_fd`), whatever the main thread is doing.
     """
 
     def __init__(self) -> None:
@@ -160,7 +165,7 @@ class _Watcher:
                 next_deadline = min((deadline for _, deadline in self._watched.values()), default=math.inf)
             left = None if next_deadline == math.inf else max(0.0, next_deadline - time.perf_counter())
             ready, _, _ = select.select([self._reader], [], [], left)
-            interrupted = bool(ready) and signal.SIGINT in self._reader.recv(4096)
+            interrupted = bool(ready) and not set(SIGNALS).isdisjoint(self._reader.recv(4096))
             self._stop_what_is_due(interrupted)
 
     def _stop_what_is_due(self, all_of_them: bool) -> None:

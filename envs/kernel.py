@@ -13,6 +13,10 @@ name is a hash of that identity, the argument types (a passed kernel counts by i
 processor, and the versions of Python and Numba. An edited rule changes the name: stale code cannot be found,
 an unrelated game is not recompiled, and no running process loses a file it may still load.
 
+The cache is code: whoever can write to its folder decides what we run. So the folder and every folder above it must
+belong to the user or to root, and nobody else may write to them; anything else is refused. Above the cache's own folder
+the sticky bit is enough, as /tmp has it. What is missing of the path is created with mode 0700.
+
 What a kernel must obey (each point is a crash or a silent error otherwise):
 
 - a recursive kernel is called from outside with exactly the argument types of its inner call:
@@ -27,12 +31,14 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import hashlib
 import io
 import operator
 import os
 import pickle
 import platform
+import stat
 import sys
 import time
 import types as python_types
@@ -48,6 +54,8 @@ from numba.core import compiler, config
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import NumbaPickler
+
+from envs.errors import InputError
 
 FORMAT = 2
 """Of an entry; counts up when what is written changes, and every older entry is out of sight."""
@@ -86,11 +94,34 @@ def kernel(function: Callable | None = None, *, fastmath: bool | set[str] = Fals
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept: `$NUMBA_CACHE_DIR`, or the user's cache folder."""
+    """Where compiled kernels are kept: below `$NUMBA_CACHE_DIR`, or in the user's cache folder. Raises InputError where
+    others may write to it."""
     if config.CACHE_DIR:
-        return Path(config.CACHE_DIR) / "deltaw"
+        return _trusted(Path(config.CACHE_DIR) / "deltaw")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "deltaw" / "kernels"
+    return _trusted(Path(base) / "deltaw" / "kernels")
+
+
+@functools.cache
+def _trusted(wanted: Path) -> Path:
+    """The folder without symbolic links, created where it is missing; looked at once a process."""
+    folder = wanted.resolve()
+    with contextlib.suppress(OSError):  # a folder that cannot be had costs a compilation next time, nothing else
+        for part in [*reversed(folder.parents), folder]:
+            part.mkdir(mode=0o700, exist_ok=True)
+            if hasattr(os, "getuid"):
+                _check_owner(part.stat(), part, last=part == folder)
+    return folder
+
+
+def _check_owner(found: os.stat_result, part: Path, *, last: bool) -> None:
+    writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and (last or not found.st_mode & stat.S_ISVTX)
+    if writable or found.st_uid not in (0, os.getuid()):
+        why = "others may write to it" if writable else f"it belongs to another user (number {found.st_uid})"
+        raise InputError(
+            f"compiled kernels are not kept in {part}: {why}, and who writes there decides what runs here; "
+            "let NUMBA_CACHE_DIR name a folder that only you can write to"
+        )
 
 
 # --- identity -------------------------------------------------------------------------------------------
@@ -262,14 +293,14 @@ class KernelCache(_Cache):
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         path = self._path(signature, target_context.codegen())
-        entry = self._read(path) if self._enabled else None
+        entry = self._read(path, target_context) if self._enabled else None
         if entry is None:
             self._notice()
-            return None
-        return compiler.CompileResult._rebuild(target_context, *entry)
+        return entry
 
-    def _read(self, path: Path) -> Any:
-        """The entry in this file; None where there is none. A damaged entry is a missing one: it will be written again."""
+    def _read(self, path: Path, target_context: Any) -> Any:
+        """The compiled code in this file; None where there is none. A damaged entry is a missing one: it will be written
+        again."""
         try:
             data = path.read_bytes()
         except OSError:
@@ -277,7 +308,7 @@ class KernelCache(_Cache):
         with contextlib.suppress(OSError):  # the folder may be readable only
             os.utime(path)
         try:
-            return self._decode(data)
+            return compiler.CompileResult._rebuild(target_context, *self._decode(data))
         except Exception:  # whatever a strange pickle raises
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -291,7 +322,6 @@ class KernelCache(_Cache):
         path = self._path(signature, result.codegen)
         # A folder that cannot be written costs a compilation next time, nothing else.
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
             draft = path.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
             draft.write_bytes(self._encode(result._reduce()))
             os.replace(draft, path)

@@ -32,7 +32,7 @@ from envs.errors import InputError
 from envs.game import Game
 from envs.kernel import kernel
 from learn.duel import open_game
-from learn.learner import above, at_least, in_range
+from learn.knobs import Range
 from learn.linear import linear_weights, predict, with_weights
 from learn.opponent_model import NoisyPlayer, OpponentModel
 from search.evaluator import Evaluator
@@ -247,11 +247,11 @@ def check_options(options: Any) -> None:
             f"games come in pairs with seats swapped: --games must be even and at least 4, not {options.games}"
         )
     for name in ("noise", "trace", "explore"):
-        in_range(f"--{name}", getattr(options, name), 0.0, 1.0)
+        Range(0.0, 1.0).check(f"--{name}", getattr(options, name))
     for seed in options.seeds:
-        in_range("--seeds", seed, 0, 2**63 - 1)
-    above("--step-size", options.step_size, 0)
-    at_least("--opening-plies", options.opening_plies, 0)
+        Range(0, 2**63 - 1).check("--seeds", seed)
+    Range(0.0, above=True).check("--step-size", options.step_size)
+    Range(0).check("--opening-plies", options.opening_plies)
 
 
 def habit_table(model: OpponentModel, most: int = 10) -> Table:

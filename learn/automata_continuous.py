@@ -30,8 +30,9 @@ from envs.errors import InputError
 from envs.kernel import kernel
 from learn.automata_team import Progress, Team
 from learn.backend import Backend
-from learn.learner import Metrics, above, at_least, one_of
-from learn.schedule import SCHEDULES, step_size
+from learn.knobs import Count, NotNegative, Positive, check
+from learn.learner import Metrics
+from learn.schedule import Schedule, step_size
 from search.evaluator import Evaluator
 
 
@@ -39,21 +40,21 @@ from search.evaluator import Evaluator
 class Options:
     """For at most 20 weights: the noise in the one payoff of all grows with their number."""
 
-    step_size: float = 0.03
+    step_size: Positive = 0.03
     """a"""
-    step_size_end: float = 0.003
+    step_size_end: NotNegative = 0.003
     """a at the end of the budget: mu swings about what is best with the width that a leaves it"""
-    schedule: str = "linear"
+    schedule: Schedule = "linear"
     """constant, linear or cosine, over the budget of games"""
-    sigma: float = 0.3
+    sigma: Positive = 0.3
     """spread of every weight at the start, in units of the weights"""
-    sigma_low: float = 0.02
+    sigma_low: Positive = 0.02
     """sigma_L: the spread never explored below"""
-    penalty: float = 0.05
+    penalty: NotNegative = 0.05
     """K: how strongly the spread is drawn to sigma_low"""
-    teams: int = 128
+    teams: Count = 128
     """draws of all weights in one step, averaged; 1: the published rule"""
-    pairs: int = 1
+    pairs: Count = 1
     """pairs of games in the duel of each draw"""
     opening_plies: int = 4
     """random moves at the start of games without dice; -1: as in matches"""
@@ -63,13 +64,9 @@ class Options:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> ContinuousTeam:
     """The learner of this module; raises InputError."""
-    above("learner.step_size", options.step_size, 0)
-    at_least("learner.step_size_end", options.step_size_end, 0)
-    one_of("learner.schedule", options.schedule, SCHEDULES)
-    above("learner.sigma_low", options.sigma_low, 0)  # the updates divide by it
+    check(options)
     if not options.sigma >= options.sigma_low:
         raise InputError(f"learner.sigma={options.sigma} must be at least learner.sigma_low={options.sigma_low}")
-    at_least("learner.penalty", options.penalty, 0)
     return ContinuousTeam(options, start, seed=seed, budget=budget, backend=backend)
 
 

@@ -23,16 +23,16 @@ The evaluator is the **mean** weight under p: it starts at the start's weights, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
-from envs.errors import InputError
 from envs.kernel import kernel
 from learn.automata_team import Progress, Team
 from learn.backend import Backend
-from learn.learner import Metrics, above, at_least, in_range, one_of
+from learn.knobs import Count, OneOf, Positive, Range, Share, check
+from learn.learner import Metrics
 from search.evaluator import Evaluator
 
 ALGORITHMS = ("lri", "pursuit")
@@ -43,23 +43,23 @@ AGAINST = ("mean", "start")
 class Options:
     """For at most 20 weights: the noise in the one payoff of all grows with their number."""
 
-    algorithm: str = "pursuit"
+    algorithm: Annotated[str, OneOf(ALGORITHMS)] = "pursuit"
     """lri (linear reward-inaction) or pursuit"""
-    step_size: float = 0.01
-    """a, above 0 and at most 1"""
-    levels: int = 9
+    step_size: Annotated[float, Range(0.0, 1.0, above=True)] = 0.01
+    """a, above 0 and at most 1: p must stay a probability"""
+    levels: Annotated[int, Range(2, 1000)] = 9
     """of each weight, equally spaced"""
-    span: float = 1.0
+    span: Positive = 1.0
     """the levels lie between the start's weight - span and + span"""
-    against: str = "mean"
+    against: Annotated[str, OneOf(AGAINST)] = "mean"
     """opponent of the duels: the mean weights of now (mean), or those of the start (start)"""
-    trials: int = 10
+    trials: Count = 10
     """pursuit: how often a weight's levels must all have been tried before it moves"""
-    memory: float = 0.99
+    memory: Share = 0.99
     """pursuit: what a step leaves of the weight of earlier payoffs in d, 0 .. 1; 1: the published rule, for payoffs that do not change"""
-    teams: int = 128
+    teams: Count = 128
     """draws of all weights in one step; 1: the published rules"""
-    pairs: int = 1
+    pairs: Count = 1
     """pairs of games in the duel of each draw"""
     opening_plies: int = 4
     """random moves at the start of games without dice; -1: as in matches"""
@@ -69,16 +69,7 @@ class Options:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> DiscreteTeam:
     """The learner of this module; raises InputError."""
-    one_of("learner.algorithm", options.algorithm, ALGORITHMS)
-    one_of("learner.against", options.against, AGAINST)
-    if not 0 < options.step_size <= 1:
-        raise InputError(
-            f"learner.step_size={options.step_size} must be above 0 and at most 1: p must stay a probability"
-        )
-    above("learner.span", options.span, 0)
-    in_range("learner.levels", options.levels, 2, 1000)
-    at_least("learner.trials", options.trials, 1)
-    in_range("learner.memory", options.memory, 0, 1)
+    check(options)
     return DiscreteTeam(options, start, seed=seed, backend=backend)
 
 

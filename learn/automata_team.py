@@ -9,7 +9,7 @@ import numpy as np
 from envs.errors import InputError
 from learn.backend import Backend
 from learn.duel import Games, duel, opening_plies_of
-from learn.learner import Metrics, at_least
+from learn.learner import Metrics
 from learn.linear import linear_weights, with_weights
 from search.evaluator import Evaluator
 from search.match import check_two_players
@@ -38,8 +38,6 @@ class Team:
     """Plays the duels of one learner and writes its weights into an evaluator. The first `size` weights of the evaluator are the team's."""
 
     def __init__(self, start: Evaluator, options: TeamOptions, learner: str, *, seed: int, backend: Backend) -> None:
-        at_least("learner.teams", options.teams, 1)
-        at_least("learner.pairs", options.pairs, 1)
         check_two_players(start.game, learner)
         self.start = linear_weights(start, learner)
         self.size = len(self.start) - (0 if options.bias else 1)

@@ -24,16 +24,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from envs.kernel import kernel
-from learn.learner import Metrics, at_least, in_range, one_of
+from learn.knobs import Count, CountOrZero, NotNegative, OneOf, Positive, Range, Share, check
+from learn.learner import Metrics
 from learn.linear import predict
 from learn.nodes import DROPPED, KEPT, LOWER, UPPER, begin_nodes, keep_node, keeper, make_nodes
 from learn.pupil import LinearPupil, NetworkPupil, make_pupil
-from learn.schedule import SCHEDULES, step_size
+from learn.schedule import Schedule, step_size
 from learn.searched import (
     ENDED,
     ERROR,
@@ -53,7 +54,7 @@ from learn.searched import (
     renew,
     restore_position,
 )
-from learn.step_rules import RULES
+from learn.step_rules import RuleName
 from search.evaluator import Evaluator
 from search.stack import NOBODY
 
@@ -65,44 +66,29 @@ ROOM = 1 << 14
 class SearchedOptions:
     """What all learners that search their self-play have in common."""
 
-    depth: int = 3
+    depth: Annotated[int, Range(1, 64)] = 3
     """plies of each search"""
-    step_size: float = 1e-4
+    step_size: Positive = 1e-4
     """c; the sum of c |grad H|^2 over the nodes of a search must stay below 2, with `in_turn` that of every node"""
-    step_size_end: float = 1e-5
-    schedule: str = "linear"
+    step_size_end: NotNegative = 1e-5
+    schedule: Schedule = "linear"
     """constant, linear or cosine, over the budget of games"""
-    step_rule: str = "constant"
+    step_rule: RuleName = "constant"
     """of linear evaluators: constant, tcl, tcl_exp, idbd or autostep (learn/step_rules.py)"""
-    meta_step_size: float = 0.01
+    meta_step_size: NotNegative = 0.01
     """theta of idbd, mu of autostep; the other step rules have none"""
-    optimizer: str = "adam"
+    optimizer: Annotated[str, OneOf(("adam", "sgd"))] = "adam"
     """of networks: adam or sgd"""
-    batch: int = 1024
+    batch: Count = 1024
     """positions in one update of a network"""
-    searches: int = 100
+    searches: Count = 100
     """searches in one step of the learner; a network learns from them together"""
-    explore: float = 0.1
+    explore: Share = 0.1
     """chance of a random move"""
-    opening: int = 0
+    opening: CountOrZero = 0
     """every game begins with 0 to so many random moves"""
-    average: float = 0.0
+    average: Share = 0.0
     """decay per step of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
-
-
-def check_options(options: Any) -> None:
-    """Raises InputError for knobs that make no sense."""
-    in_range("learner.depth", options.depth, 1, 64)
-    at_least("learner.step_size", options.step_size, 0.0)
-    at_least("learner.step_size_end", options.step_size_end, 0.0)
-    in_range("learner.explore", options.explore, 0.0, 1.0)
-    in_range("learner.average", options.average, 0.0, 1.0)
-    at_least("learner.opening", options.opening, 0)
-    at_least("learner.searches", options.searches, 1)
-    at_least("learner.batch", options.batch, 1)
-    one_of("learner.schedule", options.schedule, SCHEDULES)
-    one_of("learner.step_rule", options.step_rule, tuple(RULES))
-    one_of("learner.optimizer", options.optimizer, ("adam", "sgd"))
 
 
 class Method(NamedTuple):
@@ -244,7 +230,7 @@ class Bootstrap:
     """A `Learner`: RootStrap or TreeStrap, as `method` says."""
 
     def __init__(self, method: Method, options: Any, start: Evaluator, *, seed: int, budget: int) -> None:
-        check_options(options)
+        check(options)
         check_searchable(start.game, method.name)
         self.method, self.options, self.seed, self.budget, self.game = method, options, seed, budget, start.game
         self.pupil = make_pupil(start, method.name, options)

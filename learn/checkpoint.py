@@ -1,20 +1,43 @@
-"""Checkpoints: written whole or not at all, read without running code, and enough to go on exactly.
+"""Checkpoints: written whole or not at all, read without running code, and enough to go on exactly; in a folder that
+one process has for itself.
 
 `torch.load` stays in its safe mode: a checkpoint holds tensors, numbers, texts and plain containers of them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
 from envs.errors import InputError
 from search.evaluator import write_whole
 
 VERSION = 1
+LOCK = ".lock"
+"""file of a run's folder; it stays there, empty: if it were removed, two processes could lock two files of this name"""
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The run's folder for this process alone; the same process may enter it again. Raises InputError where another
+    process has it. Whatever ends a process, the system unlocks its folder."""
+    lock = FileLock(folder.resolve() / LOCK, is_singleton=True)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise InputError(f"{folder} is in use by another process; wait for its end, or name another folder") from None
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error.strerror or error}") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -20,7 +20,7 @@ from envs import games
 from envs.errors import InputError
 from learn.backend import BACKENDS
 from learn.game_settings import default_opponents
-from learn.learner import at_least, in_range, one_of
+from learn.knobs import Count, CountOrZero, NotNegative, OneOf, Positive, Range, Seed, Share, check
 from search.spec import parse_search
 
 
@@ -38,9 +38,9 @@ class GameConfig:
 class TuplesConfig:
     """An n-tuple network (envs/tuples.py); walks, lines and cells are put together."""
 
-    walks: int = 0
+    walks: CountOrZero = 0
     """how many random walks over the board"""
-    length: int = 8
+    length: Annotated[int, Range(1, 64)] = 8
     """cells of each walk"""
     lines: list[int] = field(default_factory=list)
     """lengths of straight lines, of which all are taken"""
@@ -50,13 +50,13 @@ class TuplesConfig:
     """images of a tuple under the board's symmetries share its weights"""
     per_seat: bool = False
     """each side to move has weights of its own"""
-    seed: int = 1
+    seed: Seed = 1
     """of the walks, so that runs with other seeds can have the same tuples"""
 
 
 @dataclass
 class EvaluatorConfig:
-    hidden: list[int] = field(default_factory=list)
+    hidden: list[Annotated[int, Range(1, 65_536)]] = field(default_factory=list)
     """units of each hidden layer; none: a linear evaluator"""
     activation: str = "relu"
     """relu, sigmoid or tanh"""
@@ -68,20 +68,20 @@ class EvaluatorConfig:
 
 @dataclass
 class MeasureConfig:
-    every: int = 50_000
+    every: Annotated[int, Range(0)] = 50_000
     """games of training between two measurements; 0: only at the end"""
     games: int = 1_000
     """games against each opponent, in pairs with the same dice"""
     final_games: int = 5_000
     """the same for the measurement that ends the run"""
-    noise: float = 0.0
+    noise: Share = 0.0
     """chance of a random move, for both players: for games that are decided by the opening otherwise"""
     first_only: bool = False
     """the evaluator begins every game: for games whose first mover should win, against opponents who make him prove it"""
     searches: list[str] = field(default_factory=list)
     """searches with which the evaluator plays the same games too, as behind the @ of a player: depth=8,ties=random. The best evaluator of a run is then
     the strongest on the average of 1 ply and all searches"""
-    past: int = 2
+    past: CountOrZero = 2
     """how many past selves to keep as opponents: evaluators of this run at a half, a quarter ... of the games so far"""
 
 
@@ -91,21 +91,21 @@ class RunConfig:
     evaluator: EvaluatorConfig = field(default_factory=EvaluatorConfig)
     learner: Any = None
     """name of a module in learn/, and its Options"""
-    games: int = 1_000_000
+    games: Annotated[int, Range(1)] = 1_000_000
     """the budget: schedules run over it"""
-    minutes: float | None = None
+    minutes: Positive | None = None
     """stop earlier than the budget, if it takes longer than this"""
-    seed: int = 1
-    backend: str = "threads"
-    """where self-play and fitness run: threads, pool (processes) or serial; it changes no result"""
-    workers: int = 0
-    """threads or processes of self-play and measurement (updates run in one); 0: one for every core"""
+    seed: Seed = 1
+    backend: Annotated[str, OneOf(BACKENDS)] = "threads"
+    """where self-play and fitness run: threads, or serial (one job after the other); it changes no result"""
+    workers: Annotated[int, Range(0, 1024)] = 0
+    """threads of self-play and measurement (updates run in one); 0: one for every core"""
     start_from: str | None = None
     """an evaluator file, or the name of a shipped one, whose weights to start from; it brings its own features and shape"""
     measure: MeasureConfig = field(default_factory=MeasureConfig)
-    log_every: int = 50
+    log_every: Count = 50
     """updates between two points of the training curves"""
-    checkpoint_minutes: float = 1.0
+    checkpoint_minutes: NotNegative = 1.0
     """minutes between two checkpoints"""
 
 
@@ -163,21 +163,9 @@ def _complete(chosen: GameConfig) -> None:
 
 
 def _check_ranges(run: RunConfig) -> None:
-    at_least("games", run.games, 1)
-    at_least("log_every", run.log_every, 1)
-    at_least("checkpoint_minutes", run.checkpoint_minutes, 0)
-    at_least("measure.every", run.measure.every, 0)
-    at_least("measure.past", run.measure.past, 0)
-    in_range("seed", run.seed, 0, 2**63 - 1)
+    check(run, prefix="")  # the learner checks its own when it is made
     for name, wanted in (("measure.games", run.measure.games), ("measure.final_games", run.measure.final_games)):
         if wanted < 2 or wanted % 2:
             raise InputError(f"{name}={wanted} must be even and at least 2: games come in pairs with seats swapped")
-    if run.minutes is not None and run.minutes <= 0:
-        raise InputError(f"minutes={run.minutes} must be positive")
-    one_of("backend", run.backend, BACKENDS)
-    at_least("workers", run.workers, 0)
-    in_range("measure.noise", run.measure.noise, 0.0, 1.0)
     for text in run.measure.searches:
         parse_search(text)
-    if any(units <= 0 for units in run.evaluator.hidden):
-        raise InputError(f"evaluator.hidden={list(run.evaluator.hidden)}: every hidden layer needs at least one unit")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -18,7 +18,8 @@ import torch
 from learn.adapt import POSITIONS, Adapter, Settings
 from learn.backend import Backend
 from learn.duel import opening_plies_of
-from learn.learner import Metrics, above, at_least, in_range, one_of
+from learn.knobs import Count, OneOf, Positive, Share, check
+from learn.learner import Metrics
 from learn.opponent_model import MOST_CRITERIA, NoisyPlayer, OpponentModel
 from search.evaluator import Evaluator
 from search.match import check_two_players
@@ -32,21 +33,21 @@ HABITS = 24
 class Options:
     opponent: str = "random"
     """whom to play: a baseline, a shipped evaluator, a file, random"""
-    noise: float = 0.1
+    noise: Share = 0.1
     """chance of a random move of the opponent: without it deterministic players repeat their games"""
-    step_size: float = 0.005
+    step_size: Positive = 0.005
     """c"""
-    trace: float = 0.7
+    trace: Share = 0.7
     """lambda, 0 .. 1"""
-    explore: float = 0.0
+    explore: Share = 0.0
     """chance of a random move of one's own, which resets the trace"""
-    positions: str = "own"
+    positions: Annotated[str, OneOf(POSITIONS)] = "own"
     """own: learn from the positions after one's own moves; both: from all"""
     criteria: str = ""
     """feature set by which the opponent's choices are counted; empty: the evaluator's own, if it is no n-tuple network"""
     compare: bool = True
     """play every game again with the weights of the start, to show the gain"""
-    pairs: int = 10
+    pairs: Count = 10
     """pairs of games in one step of the learner"""
     opening_plies: int = 4
     """random moves at the start of games without dice; -1: as in matches"""
@@ -54,12 +55,7 @@ class Options:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Dynamic:
     """The learner of this module; raises InputError."""
-    in_range("learner.noise", options.noise, 0.0, 1.0)
-    in_range("learner.trace", options.trace, 0.0, 1.0)
-    in_range("learner.explore", options.explore, 0.0, 1.0)
-    above("learner.step_size", options.step_size, 0)
-    one_of("learner.positions", options.positions, POSITIONS)
-    at_least("learner.pairs", options.pairs, 1)
+    check(options)
     check_two_players(start.game, "dynamic")
     return Dynamic(options, start, seed=seed)
 

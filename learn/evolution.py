@@ -16,7 +16,7 @@ Letters: N individuals, n genes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -27,7 +27,8 @@ from learn.backend import Backend
 from learn.fitness import Arena, FitnessOptions, Scores, check_fitness
 from learn.genetic import Genetic, GeneticOptions, check_genetic
 from learn.genome import Genome
-from learn.learner import Metrics, at_least, one_of
+from learn.knobs import Count, OneOf
+from learn.learner import Metrics
 from learn.strategy import OPPONENTS, Strategy, random_of
 from search.evaluator import Evaluator
 
@@ -40,11 +41,11 @@ MOST_BYTES = 2**31
 class Options(FitnessOptions, GeneticOptions):
     """Every knob of evolution; those of the fitness and of the genetic algorithm are explained in their modules."""
 
-    strategy: str = "genetic"
+    strategy: Annotated[str, OneOf(STRATEGIES)] = "genetic"
     """genetic or cma"""
-    hall: int = 10
+    hall: Count = 10
     """size of the hall of fame"""
-    hall_every: int = 5
+    hall_every: Count = 5
     """generations between two that enter it"""
 
 
@@ -119,11 +120,8 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
 
 def check_evolution(options: Options, others: int = 0) -> None:
     """Raise InputError for options that make no sense. `others`: opponents that the options do not name."""
-    one_of("learner.strategy", options.strategy, STRATEGIES)
     check_genetic(options)
     check_fitness(options, others)
-    at_least("learner.hall", options.hall, 1)
-    at_least("learner.hall_every", options.hall_every, 1)
 
 
 def make_strategy(genome: Genome, options: Options, seed: int) -> Strategy:

@@ -176,7 +176,7 @@ def evaluator_of_run(folder: Path) -> Evaluator:
             f"there is no checkpoint {path}; name the folder of a run, such as outputs/backgammon/2026-01-31_12-00-00"
         )
     state = load_checkpoint(path)
-    config = checked(OmegaConf.create(state["settings"]))
+    config = checked(OmegaConf.create(state["settings"] | {"backend": "serial"}))  # that of the run may be gone
     learner = _restored(games.load(config.game.name), config, state)
     return learner.evaluator()
 

@@ -27,7 +27,7 @@ from envs.kernel import kernel
 from learn.backend import Backend, Shared
 from learn.duel import open_game, opening_plies_of
 from learn.genome import Genome
-from learn.learner import at_least, in_range
+from learn.knobs import CountOrZero, Share
 from learn.selfplay import member, stack
 from learn.strategy import Fitness, places
 from search.leaf import Leaf, handmade_leaf
@@ -48,15 +48,15 @@ class FitnessOptions:
     """games that an individual has played by the end of each round; with fewer pairs than opponents the last of these are left out"""
     survivors: float = 0.5
     """share of the individuals that plays the next round"""
-    peers: int = 4
+    peers: CountOrZero = 4
     """individuals of the population, drawn anew each generation, whom all play"""
-    fame: int = 4
+    fame: CountOrZero = 4
     """members of the hall of fame, drawn anew each generation, whom all play"""
     baselines: list[str] = field(default_factory=list)
     """fixed players whom all play: random, a baseline, a shipped evaluator, a file; none: self-play alone"""
     opening_plies: int = -1
     """random moves at the start of games without dice; -1: as in matches"""
-    noise: float = 0.0
+    noise: Share = 0.0
     """chance of a random move, for both players, as in matches"""
 
 
@@ -67,9 +67,6 @@ def check_fitness(options: FitnessOptions, others: int = 0) -> None:
         raise InputError(f"learner.rounds={rounds} must be even, ascending numbers of games: pairs with seats swapped")
     if not 0.0 < options.survivors < 1.0:
         raise InputError(f"learner.survivors={options.survivors} must be above 0 and below 1")
-    in_range("learner.noise", options.noise, 0.0, 1.0)
-    at_least("learner.peers", options.peers, 0)
-    at_least("learner.fame", options.fame, 0)
     if others:
         return
     if options.peers + options.fame + len(options.baselines) == 0:

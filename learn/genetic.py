@@ -22,12 +22,12 @@ Letters: N individuals, E elites (the first E rows), C = N - E children, n genes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from envs.errors import InputError
-from learn.learner import at_least, in_range, one_of
+from learn.knobs import MOST, Count, NotNegative, OneOf, Positive, Range, Share, check
 from learn.strategy import BEGIN, BREED, Fitness, describe, random_of
 
 CROSSOVERS = ("blx", "uniform", "mean", "none")
@@ -41,30 +41,30 @@ LARGEST_STEP = 1e3
 class GeneticOptions:
     """Every knob of the genetic algorithm."""
 
-    population: int = 100
-    sigma: float = 0.1
+    population: Annotated[int, Range(2, MOST)] = 100
+    sigma: Positive = 0.1
     """mutation step at the beginning, and spread of the first generation around the start; also of cma"""
-    sigma_least: float = 1e-4
+    sigma_least: Positive = 1e-4
     """mutation steps never fall below this"""
-    steps: str = "individual"
+    steps: Annotated[str, OneOf(STEPS)] = "individual"
     """gene (every gene has a mutation step of its own) or individual (one for all of its genes)"""
-    crossover: str = "blx"
+    crossover: Annotated[str, OneOf(CROSSOVERS)] = "blx"
     """blx, uniform, mean or none"""
-    crossover_rate: float = 0.7
+    crossover_rate: Share = 0.7
     """p: the share of children with two parents"""
-    alpha: float = 0.3
+    alpha: NotNegative = 0.3
     """of blx: how far beyond its parents a gene may lie, in their distances"""
-    tournament: int = 3
+    tournament: Count = 3
     """individuals of which the best becomes a parent"""
     elites: int = 5
     """individuals that live on unchanged and are measured again"""
-    memory: float = 0.7
+    memory: Share = 0.7
     """d: what an elite's record of earlier generations counts for in the next, 0 .. 1"""
-    doubt: float = 50.0
+    doubt: NotNegative = 50.0
     """games of average play mixed into every record"""
-    answer: str = "mean"
+    answer: Annotated[str, OneOf(ANSWERS)] = "mean"
     """what is measured and exported: elite (the one with the best record) or mean (of all elites)"""
-    average: float = 0.0
+    average: Share = 0.0
     """decay per generation of the exponential average over generations of what is measured and exported; 0: the last one's"""
 
 
@@ -177,22 +177,9 @@ class Genetic:
 
 def check_genetic(options: GeneticOptions) -> None:
     """Raise InputError for options that make no sense."""
-    at_least("learner.population", options.population, 2)
-    if not options.sigma > 0:
-        raise InputError(f"learner.sigma={options.sigma} must be positive: it is the step of mutations")
-    if not 0 < options.sigma_least <= options.sigma:
-        raise InputError(
-            f"learner.sigma_least={options.sigma_least} must be positive and at most learner.sigma={options.sigma}"
-        )
-    one_of("learner.steps", options.steps, STEPS)
-    one_of("learner.crossover", options.crossover, CROSSOVERS)
-    one_of("learner.answer", options.answer, ANSWERS)
-    in_range("learner.crossover_rate", options.crossover_rate, 0.0, 1.0)
-    at_least("learner.alpha", options.alpha, 0.0)
-    at_least("learner.tournament", options.tournament, 1)
-    in_range("learner.memory", options.memory, 0.0, 1.0)
-    in_range("learner.average", options.average, 0.0, 1.0)
-    at_least("learner.doubt", options.doubt, 0.0)
+    check(options)
+    if not options.sigma_least <= options.sigma:
+        raise InputError(f"learner.sigma_least={options.sigma_least} must be at most learner.sigma={options.sigma}")
     if not 1 <= options.elites < options.population:
         raise InputError(
             f"learner.elites={options.elites} must be at least 1 and less than learner.population={options.population}"

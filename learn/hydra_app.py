@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_module
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -16,32 +16,40 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from envs.errors import InputError
+from envs.kernel import cache_folder
 from learn.game_settings import offer_games
 
+Result = TypeVar("Result")
 
-def one_line_errors(function: Callable[..., None]) -> Callable[..., None]:
-    """InputError becomes `error: ...` on standard error and exit status 2."""
+
+def one_line_errors(function: Callable[..., Result]) -> Callable[..., Result]:
+    """InputError, or memory that runs out, becomes `error: ...` on standard error and exit status 2."""
 
     @functools.wraps(function)
-    def guarded(*args: Any) -> None:
+    def guarded(*args: Any) -> Result:
         try:
-            function(*args)
+            cache_folder()  # refused now rather than by the first kernel, when something has been written
+            return function(*args)
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+        except MemoryError as error:
+            print(f"error: there is not enough memory: {error or 'none is left'}", file=sys.stderr)
             sys.exit(2)
 
     return guarded
 
 
 @one_line_errors
-def check_command_line(config_name: str, check: Callable[[DictConfig, Path], None] | None = None) -> None:
+def check_command_line(config_name: str, check: Callable[[DictConfig, Path], None] | None = None) -> Path | None:
     """Compose the configuration once before Hydra does, to say in one line what Hydra says in many, and see that the run's folder
-    can be written; then `check` it, before Hydra writes anything there. Of a sweep, every value is looked at once. Hydra's other flags are left to Hydra.
+    can be written; then `check` it, before Hydra writes anything there. Of a sweep, every value is looked at once.
+    Returns the folder, or None where Hydra has other flags, which are left to it.
     """
     offer_games()
     words, flags = ([w for w in sys.argv[1:] if w.startswith("-") == flag] for flag in (False, True))
     if not set(flags) <= {"-m", "--multirun"} or any("glob(" in word for word in words):
-        return
+        return None
     try:
         with initialize_config_module("conf", version_base="1.3"):
             runs = [
@@ -65,6 +73,7 @@ def check_command_line(config_name: str, check: Callable[[DictConfig, Path], Non
             )
         if check is not None:
             check(OmegaConf.masked_copy(run, [str(key) for key in run if key != "hydra"]), folder)
+    return folders[0]
 
 
 def _each_value(words: list[str]) -> list[list[str]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from envs.errors import InputError
 from search.evaluator import Evaluator
 
 
@@ -41,26 +40,3 @@ class Learner(Protocol):
         ...
 
     def restore(self, state: dict[str, Any]) -> None: ...
-
-
-# --- checks that options share ------------------------------------------------------------------------------------
-
-
-def in_range(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise InputError(f"{name}={value} is outside {low:g} .. {high:g}")
-
-
-def at_least(name: str, value: float, low: float) -> None:
-    if not value >= low:
-        raise InputError(f"{name}={value} must be at least {low:g}")
-
-
-def above(name: str, value: float, low: float) -> None:
-    if not value > low:
-        raise InputError(f"{name}={value} must be above {low:g}")
-
-
-def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InputError(f"{name}={value!r} is not one of {', '.join(allowed)}")

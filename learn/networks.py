@@ -115,7 +115,7 @@ class Network(nn.Module):
 def check_device(device: str) -> None:
     """Raise InputError where torch cannot compute on `device`."""
     try:
-        torch.zeros(1, device=device)
+        torch.zeros(1, device=device).tolist()  # the device "meta" has shapes and no numbers
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"learner.device={device}: {str(error).splitlines()[0]}; use cpu") from None
 

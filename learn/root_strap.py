@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from learn.backend import Backend
 from learn.bootstrap import Bootstrap, Method, SearchedOptions
+from learn.knobs import NotNegative, Positive
 from search.evaluator import Evaluator
 
 
@@ -18,8 +19,8 @@ from search.evaluator import Evaluator
 class Options(SearchedOptions):
     """The knobs of `SearchedOptions` (learn/bootstrap.py), with a step size for one position a search."""
 
-    step_size: float = 0.001
-    step_size_end: float = 0.0001
+    step_size: Positive = 0.001
+    step_size_end: NotNegative = 0.0001
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Bootstrap:

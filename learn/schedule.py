@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
+
+from learn.knobs import OneOf
 
 SCHEDULES = ("constant", "linear", "cosine")
+Schedule = Annotated[str, OneOf(SCHEDULES)]
 
 
 def step_size(kind: str, start: float, end: float, progress: float) -> float:

@@ -82,7 +82,7 @@ class Shard(NamedTuple):
     leaf: Shared[Leaf]
     """its weights have a leading axis R"""
     slots: Slots
-    """moved on in place"""
+    """views of the engine's: a worker in this process moves them on in place, any other a copy, which it returns"""
     assign: np.ndarray
     stride: int
     """B: from a slot's game to its next"""
@@ -103,20 +103,28 @@ class SelfPlay:
 
     def __post_init__(self) -> None:
         parts = np.array_split(np.arange(len(self.slots.game)), self.backend.workers)
-        self._shards = [slice(int(p[0]), int(p[-1]) + 1) for p in parts if len(p)]
+        self._parts = [slice(int(p[0]), int(p[-1]) + 1) for p in parts if len(p)]
 
     def play(self, settings: Settings) -> Batch:
         """Every slot moves on by `settings.plies` positions; what ended comes back."""
         self._make_room(settings.plies)
         leaf = self.backend.share(self.leaf)
-        jobs = [
-            Shard(self.game, leaf, self._part(part, settings.plies), self.assign[part], len(self.slots.game), settings)
-            for part in self._shards
+        shards = [
+            Shard(
+                self.game,
+                leaf,
+                Slots(*(array[part] for array in self.slots)),
+                self.assign[part],
+                len(self.slots.game),
+                settings,
+            )
+            for part in self._parts
         ]
-        played = self.backend.map(play_shard, jobs)
-        if not self.backend.in_place:
-            for part, (_, slots) in zip(self._shards, played, strict=True):
-                self._write_back(part, slots)
+        played = self.backend.map(play_shard, shards)
+        for shard, (_, slots) in zip(shards, played, strict=True):
+            if slots is not shard.slots:  # a worker elsewhere had a copy
+                for mine, moved in zip(shard.slots, slots, strict=True):
+                    mine[...] = moved
         parts = [batch for batch, _ in played]
         return Batch(
             rows=np.concatenate([p.rows for p in parts]),
@@ -126,19 +134,6 @@ class SelfPlay:
             results=np.concatenate([p.results for p in parts]),
             lengths=np.concatenate([p.lengths for p in parts]),
         )
-
-    def _part(self, part: slice, plies: int) -> Slots:
-        """These slots: views where they can be changed in place, else copies without what the histories do not need."""
-        views = Slots(*(array[part] for array in self.slots))
-        if self.backend.in_place:
-            return views
-        needed = int(views.ply.max()) + plies + 1
-        return Slots(views.game, views.ply, *(np.ascontiguousarray(array[:, :needed]) for array in views[2:]))
-
-    def _write_back(self, part: slice, slots: Slots) -> None:
-        self.slots.game[part], self.slots.ply[part] = slots.game, slots.ply
-        for array, changed in zip(self.slots[2:], slots[2:], strict=True):
-            array[part, : changed.shape[1]] = changed
 
     def _make_room(self, plies: int) -> None:
         """At least double the histories' capacity when a game may outgrow it."""
@@ -168,7 +163,7 @@ def trimmed(slots: Slots) -> Slots:
 
 
 def play_shard(shard: Shard) -> tuple[Batch, Slots]:
-    """Move the slots of the shard on, in place; returns what ended, and the slots."""
+    """Move the slots of the shard on; returns what ended, and the slots."""
     slots, settings = shard.slots, shard.settings
     leaf = shard.leaf.value
     bench = make_bench(leaf._replace(weights=member(leaf.weights, 0)), shard.game)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -30,7 +30,8 @@ from learn.backend import Backend
 from learn.config import EvaluatorConfig, TuplesConfig
 from learn.evolution import Evolution, check_evolution
 from learn.fitness import Fixed, alone
-from learn.learner import Metrics, at_least
+from learn.knobs import Count, CountOrZero, Range
+from learn.learner import Metrics
 from learn.start import fresh
 from learn.strategy import PARTNERS, random_of
 from search.evaluator import Evaluator
@@ -45,11 +46,11 @@ class Options(evolution.Options):
     """Every knob of the population, which are those of evolution, and of its partners."""
 
     rounds: list[int] = field(default_factory=lambda: [32])
-    peers: int = 0
-    fame: int = 0
-    partners: int = 64
+    peers: CountOrZero = 0
+    fame: CountOrZero = 0
+    partners: Count = 64
     """K"""
-    partner_games: int = 20_000
+    partner_games: Annotated[int, Range(1)] = 20_000
     """games that each partner learns from"""
     partner: evolution.Options = field(default_factory=partner_defaults)
     """knobs of each partner's own evolution"""
@@ -113,8 +114,6 @@ class Sparring:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Sparring:
     """The learner of this module; see learn/config.py. Raises InputError."""
-    at_least("learner.partners", options.partners, 1)
-    at_least("learner.partner_games", options.partner_games, 1)
     check_evolution(options, others=options.partners)
     spent = options.partners * options.partner_games
     if spent >= budget:

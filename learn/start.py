@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from envs.errors import InputError
@@ -11,6 +13,9 @@ from learn.config import EvaluatorConfig, RunConfig, TuplesConfig
 from learn.networks import Network
 from search.evaluator import Evaluator, make_evaluator
 from search.named import compiled, find_evaluator
+
+MOST_WEIGHTS = 100_000_000
+"""of a network: with what Adam keeps of each, 1.6 GB"""
 
 
 def start_of(game: Game, run: RunConfig) -> Evaluator:
@@ -26,7 +31,13 @@ def start_of(game: Game, run: RunConfig) -> Evaluator:
 def fresh(game: Game, features: str | None, shape: EvaluatorConfig, seed: int) -> Evaluator:
     """An evaluator that knows nothing: small random weights, an n-tuple network zeros."""
     if shape.tuples is None:
-        network = Network(game, game.features(features), list(shape.hidden), shape.head, shape.activation)
+        inputs = game.features(features)
+        weights = sum(a * b for a, b in pairwise([inputs.num_features, *shape.hidden]))
+        if weights > MOST_WEIGHTS:
+            raise InputError(
+                f"evaluator.hidden={list(shape.hidden)} would make {weights:,} weights; {MOST_WEIGHTS:,} are the most"
+            )
+        network = Network(game, inputs, list(shape.hidden), shape.head, shape.activation)
         network.initialize(seed)
         return network.evaluator()
     if shape.hidden or shape.head == "classes":

@@ -15,12 +15,12 @@ Each rule is a file with `RULE`: `constant` here, the others in the modules that
 from __future__ import annotations
 
 import importlib
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from envs.kernel import kernel
-from learn.learner import one_of
+from learn.knobs import OneOf
 
 RULES = {
     "constant": __name__,
@@ -29,6 +29,8 @@ RULES = {
     "idbd": "learn.idbd",
     "autostep": "learn.autostep",
 }
+RULE_NAMES = OneOf(tuple(RULES))
+RuleName = Annotated[str, RULE_NAMES]
 
 
 class Rule(NamedTuple):
@@ -59,7 +61,7 @@ RULE = Rule(apply_constant, 0)
 
 def make_rule(name: str, weights: int, dtype: Any = np.float32) -> StepRule:
     """The rule called `name` with a fresh memory for so many weights, the bias included. Raises InputError."""
-    one_of("learner.step_rule", name, tuple(RULES))
+    RULE_NAMES.check("learner.step_rule", name)
     rule: Rule = importlib.import_module(RULES[name]).RULE
     memory = np.zeros((weights, rule.rows), dtype).T  # the numbers of one weight side by side: they are needed together
     return StepRule(rule.apply, memory)

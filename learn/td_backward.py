@@ -14,7 +14,7 @@ Letters: B games, K outputs, P weights, F features, S successors of all B decisi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,37 +26,34 @@ from envs.chance import roll
 from envs.game import Game
 from envs.kernel import kernel
 from learn.backend import Backend
-from learn.learner import Metrics, at_least, in_range, one_of
+from learn.knobs import Count, NotNegative, Positive, Range, Share, check
+from learn.learner import Metrics
 from learn.networks import Network, check_device, network_of
-from learn.schedule import SCHEDULES, step_size
+from learn.schedule import Schedule, step_size
 from search.evaluator import Evaluator
 
 
 @dataclass
 class Options:
-    trace: float = 0.7
+    trace: Share = 0.7
     """lambda, 0 .. 1"""
-    step_size: float = 0.1
+    step_size: Positive = 0.1
     """c"""
-    step_size_end: float = 0.01
-    schedule: str = "linear"
+    step_size_end: NotNegative = 0.01
+    schedule: Schedule = "linear"
     """constant, linear or cosine, over the budget of games"""
-    slots: int = 16
-    """B, games side by side; 1 is the algorithm of the books"""
-    plies: int = 50
+    slots: Annotated[int, Range(1, 4096)] = 16
+    """B, games side by side, each with a trace for every weight and output; 1 is the algorithm of the books"""
+    plies: Count = 50
     """positions each game moves on in one step of the learner"""
-    explore: float = 0.0
+    explore: Share = 0.0
     """chance of a random move, which resets the trace"""
     device: str = "cpu"
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> BackwardTD:
     """The learner of this module; raises InputError."""
-    in_range("learner.trace", options.trace, 0.0, 1.0)
-    in_range("learner.explore", options.explore, 0.0, 1.0)
-    at_least("learner.slots", options.slots, 1)
-    at_least("learner.plies", options.plies, 1)
-    one_of("learner.schedule", options.schedule, SCHEDULES)
+    check(options)
     check_device(options.device)
     return BackwardTD(network_of(start), options, seed=seed, budget=budget)
 

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from learn.backend import Backend
-from learn.learner import Metrics, at_least, in_range, one_of
+from learn.knobs import Count, NotNegative, OneOf, Positive, Share, SlotCount, check
+from learn.learner import Metrics
 from learn.networks import Network, check_device, network_of
-from learn.schedule import SCHEDULES, step_size
+from learn.schedule import Schedule, step_size
 from learn.selfplay import Batch, SelfPlay, Settings, Slots, dense_features, new_slots, stack, trimmed
 from search.evaluator import Evaluator
 
@@ -29,21 +30,21 @@ from search.evaluator import Evaluator
 class Options:
     """Every knob of the forward view."""
 
-    trace: float = 0.5
+    trace: Share = 0.5
     """lambda, 0 .. 1"""
-    step_size: float = 2e-3
-    step_size_end: float = 0.0
-    schedule: str = "linear"
+    step_size: Positive = 2e-3
+    step_size_end: NotNegative = 0.0
+    schedule: Schedule = "linear"
     """constant, linear or cosine, over the budget of games"""
-    optimizer: str = "adam"
+    optimizer: Annotated[str, OneOf(OPTIMIZERS)] = "adam"
     """adam or sgd"""
-    slots: int = 256
+    slots: SlotCount = 256
     """games side by side"""
-    plies: int = 5
+    plies: Count = 5
     """positions each slot moves on between two updates"""
-    explore: float = 0.0
+    explore: Share = 0.0
     """chance of a random move; dice explore by themselves"""
-    average: float = 0.0
+    average: Share = 0.0
     """decay per update of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
     device: str = "cpu"
     """where the update is computed; self-play always runs compiled on the CPU"""
@@ -173,13 +174,7 @@ class ForwardTD:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> ForwardTD:
     """The learner of this module; see learn/config.py. Raises InputError."""
-    in_range("learner.trace", options.trace, 0.0, 1.0)
-    in_range("learner.explore", options.explore, 0.0, 1.0)
-    in_range("learner.average", options.average, 0.0, 1.0)
-    at_least("learner.slots", options.slots, 1)
-    at_least("learner.plies", options.plies, 1)
-    one_of("learner.schedule", options.schedule, SCHEDULES)
-    one_of("learner.optimizer", options.optimizer, OPTIMIZERS)
+    check(options)
     check_device(options.device)
     return ForwardTD(network_of(start), options, seed=seed, budget=budget, backend=backend)
 

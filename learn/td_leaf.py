@@ -30,8 +30,9 @@ import torch
 
 from envs.kernel import kernel
 from learn.backend import Backend
-from learn.bootstrap import SearchedOptions, Step, check_options, gradient_of, make_samples, scalars_of
-from learn.learner import Metrics, in_range
+from learn.bootstrap import SearchedOptions, Step, gradient_of, make_samples, scalars_of
+from learn.knobs import NotNegative, Positive, Share, check
+from learn.learner import Metrics
 from learn.pupil import LinearPupil, NetworkPupil, make_pupil
 from learn.schedule import step_size
 from learn.searched import (
@@ -59,10 +60,10 @@ from search.stack import NOBODY
 class Options(SearchedOptions):
     """The knobs of `SearchedOptions` (learn/bootstrap.py), and the trace."""
 
-    trace: float = 0.7
+    trace: Share = 0.7
     """lambda, 0 .. 1"""
-    step_size: float = 0.001
-    step_size_end: float = 0.0001
+    step_size: Positive = 0.001
+    step_size_end: NotNegative = 0.0001
 
 
 class Trace(NamedTuple):
@@ -349,7 +350,6 @@ class LeafTD:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> LeafTD:
     """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share out."""
-    in_range("learner.trace", options.trace, 0.0, 1.0)
-    check_options(options)
+    check(options)
     check_searchable(start.game, "td_leaf")
     return LeafTD(options, start, seed=seed, budget=budget)

@@ -15,7 +15,7 @@ S. Bagheri, M. Thill, P. Koch and W. Konen, "Online adaptable learning rates for
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -23,11 +23,12 @@ import torch
 from envs.kernel import kernel
 from learn.average import Average
 from learn.backend import Backend
-from learn.learner import Metrics, above, at_least, in_range, one_of
+from learn.knobs import Count, NotNegative, Positive, Range, Share, SlotCount, check
+from learn.learner import Metrics
 from learn.linear import linear_weights, predict, with_weights
-from learn.schedule import SCHEDULES, step_size
+from learn.schedule import Schedule, step_size
 from learn.selfplay import Batch, SelfPlay, Settings, Slots, new_slots, stack, trimmed
-from learn.step_rules import make_rule
+from learn.step_rules import RuleName, make_rule
 from search.evaluator import Evaluator
 
 
@@ -35,30 +36,30 @@ from search.evaluator import Evaluator
 class Options:
     """Every knob of this learner."""
 
-    trace: float = 0.7
+    trace: Share = 0.7
     """lambda, 0 .. 1"""
-    step_rule: str = "tcl_exp"
+    step_rule: RuleName = "tcl_exp"
     """constant, tcl, tcl_exp, idbd or autostep (learn/step_rules.py)"""
-    step_size: float = 0.004
+    step_size: Positive = 0.004
     """c; a position with m active features moves by up to c m (dv/da)^2 of its error: with `constant` 1/m is much, while the tcl rules shrink what is too much and learn
     faster from more (Connect Four, m = 140: 0.05)"""
-    step_size_end: float = 0.004
-    schedule: str = "constant"
+    step_size_end: NotNegative = 0.004
+    schedule: Schedule = "constant"
     """constant, linear or cosine, over the budget of games, or over each of its cycles"""
-    cycles: int = 1
+    cycles: Count = 1
     """equal parts of the budget; with each the schedule begins anew and the step rule forgets, so that what was settled too early can change ([1])"""
-    meta_step_size: float = 0.01
+    meta_step_size: NotNegative = 0.01
     """theta of idbd, mu of autostep; the others have none"""
-    slots: int = 256
+    slots: SlotCount = 256
     """games side by side"""
-    plies: int = 5
+    plies: Count = 5
     """positions each slot moves on between two updates"""
-    explore: float = 0.1
+    explore: Share = 0.1
     """chance of a random move, which ends what later positions teach earlier ones"""
-    draw_score: float = 0.0
+    draw_score: Annotated[float, Range(-1.0, 1.0)] = 0.0
     """what a drawn game counts for the first mover, -1 .. 1, and its opposite for the second. Self-play may settle on a draw that one side could have
     avoided, and then sees nothing else any more; below 0 the first mover goes on looking for a win. A move that ends the game is judged by its true result"""
-    average: float = 0.0
+    average: Share = 0.0
     """decay per update of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
 
 
@@ -151,16 +152,7 @@ class LinearTD:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> LinearTD:
     """The learner of this module; see learn/config.py. Raises InputError."""
-    in_range("learner.trace", options.trace, 0.0, 1.0)
-    in_range("learner.explore", options.explore, 0.0, 1.0)
-    in_range("learner.draw_score", options.draw_score, -1.0, 1.0)
-    in_range("learner.average", options.average, 0.0, 1.0)
-    at_least("learner.slots", options.slots, 1)
-    at_least("learner.cycles", options.cycles, 1)
-    at_least("learner.plies", options.plies, 1)
-    above("learner.step_size", options.step_size, 0.0)
-    at_least("learner.step_size_end", options.step_size_end, 0.0)
-    one_of("learner.schedule", options.schedule, SCHEDULES)
+    check(options)
     return LinearTD(start, options, seed=seed, budget=budget, backend=backend)
 
 

@@ -19,9 +19,10 @@ from envs.bits import EXPLORE, random_unit, random_word
 from envs.chance import roll
 from envs.kernel import kernel
 from learn.backend import Backend
-from learn.learner import Metrics, at_least, in_range, one_of
+from learn.knobs import Count, NotNegative, Positive, Share, check
+from learn.learner import Metrics
 from learn.networks import not_for_tuples
-from learn.schedule import SCHEDULES, step_size
+from learn.schedule import Schedule, step_size
 from learn.selfplay import flip
 from search.evaluator import Evaluator, remade
 from search.leaf import CLASSES, RELU, SIGMOID, TANH, activate, dense_layer
@@ -30,25 +31,22 @@ from search.plies import make_bench, score_moves
 
 @dataclass
 class Options:
-    trace: float = 0.7
+    trace: Share = 0.7
     """lambda, 0 .. 1"""
-    step_size: float = 0.1
+    step_size: Positive = 0.1
     """c"""
-    step_size_end: float = 0.01
-    schedule: str = "linear"
+    step_size_end: NotNegative = 0.01
+    schedule: Schedule = "linear"
     """constant, linear or cosine, over the budget of games"""
-    plies: int = 2000
+    plies: Count = 2000
     """positions in one step of the learner"""
-    explore: float = 0.0
+    explore: Share = 0.0
     """chance of a random move, which resets the trace"""
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> SequentialTD:
     """The learner of this module; raises InputError."""
-    in_range("learner.trace", options.trace, 0.0, 1.0)
-    in_range("learner.explore", options.explore, 0.0, 1.0)
-    at_least("learner.plies", options.plies, 1)
-    one_of("learner.schedule", options.schedule, SCHEDULES)
+    check(options)
     not_for_tuples(start, "td_sequential")
     return SequentialTD(start, options, seed=seed, budget=budget)
 

@@ -7,10 +7,14 @@ folder (`hydra.run.dir`, by default under outputs/):
     best.safetensors         the strongest measured      past/              earlier evaluators
     strength.jsonl           the strength curve          .hydra/            the configuration
     events...                TensorBoard
+
+Ctrl-C and SIGTERM save, say how to go on, and end with status 130 and 143. One process at a time trains in a folder;
+`.lock` there sees to it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import signal
 import sys
@@ -25,10 +29,11 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from envs import games
+from envs.control import SIGNALS
 from envs.errors import InputError
 from envs.game import Game
 from learn.backend import make_backend
-from learn.checkpoint import differing_keys, load_checkpoint, save_checkpoint
+from learn.checkpoint import differing_keys, load_checkpoint, locked, save_checkpoint
 from learn.config import RunConfig, checked, completed, learner_module, settings_of
 from learn.hydra_app import check_command_line, one_line_errors
 from learn.learner import Learner, Metrics
@@ -46,14 +51,16 @@ from learn.strength import (
     searched_name,
 )
 from learn.tensorboard import Board
-from search.evaluator import Evaluator, save_evaluator
+from search.evaluator import Evaluator, remove_drafts, save_evaluator
 from search.players import Player, cores
 
 
+@one_line_errors
 def main() -> None:
     """Entry point of `deltaw-train`."""
-    check_command_line("train", _check)
-    _app()
+    folder = check_command_line("train", _check)
+    with locked(folder) if folder else contextlib.nullcontext():  # before Hydra writes there
+        _app()
 
 
 def _check(raw: DictConfig, folder: Path) -> None:
@@ -85,7 +92,9 @@ class Run:
         self.measured_at = -1
         self.strengths: list[Strength] = []
         self.best: Best | None = None
-        self.stop = False
+        self.stopped_by: int | None = None
+        """the signal that ends the run early"""
+        self.measuring = False
 
     def _learner(self) -> Learner:
         name, options = self.config.learner
@@ -98,6 +107,12 @@ class Run:
 
     def go(self) -> int:
         """Train until the budget is used; returns the exit status."""
+        with locked(self.folder):
+            for folder in (self.folder, self.folder / "past"):
+                remove_drafts(folder)
+            return self._go()
+
+    def _go(self) -> int:
         resumed_at = self._resume()
         self.past = PastSelves(self.game, self.folder / "past", self.config.measure.past)
         self.log = StrengthLog(self.folder / "strength.jsonl", resumed_at)
@@ -108,23 +123,29 @@ class Run:
         self.board = Board(self.folder, self.game, curves, resumed_at)
         self.board.again(self.log.records)
         self.board.configuration(self.settings)
-        before = signal.signal(signal.SIGINT, self._interrupted)
+        before = [signal.signal(number, self._interrupted) for number in SIGNALS]
         try:
             with Progress(self.config.games, self.learner.games) as self.progress:
                 self._train()
-            return self._finish()
+            if self.stopped_by is None:
+                self._finish()
+                return 0
+        except KeyboardInterrupt:  # in a measurement, which will be made by the run that goes on
+            self._save()
         except OSError as error:  # from TensorBoard's writer; our own files raise InputError
             raise InputError(f"cannot write to {self.folder}: {error.strerror or error}") from None
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in zip(SIGNALS, before, strict=True):
+                signal.signal(number, handler)
             self.board.close()
             self.backend.close()
+        return self._stopped()
 
     def _train(self) -> None:
         saved, step = time.monotonic(), 0
-        if self.measured_at < 0:
-            self._measure()
         while not self._done():
+            if self._measurement_is_due():
+                self._measure()
             began = time.monotonic()
             metrics = self.learner.step()
             self.seconds += time.monotonic() - began
@@ -133,12 +154,6 @@ class Run:
             self.progress.show(metrics.games, self.seconds, self.strengths)
             if step % self.config.log_every == 0:
                 self._log(metrics)
-            if (
-                self.config.measure.every
-                and self.learner.games - self.measured_at >= self.config.measure.every
-                and not self._done()
-            ):
-                self._measure()
             if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
                 self._save()
                 saved = time.monotonic()
@@ -146,10 +161,17 @@ class Run:
 
     def _done(self) -> bool:
         late = self.config.minutes is not None and self.seconds >= 60 * self.config.minutes
-        return self.stop or late or self.learner.games >= self.config.games
+        return self.stopped_by is not None or late or self.learner.games >= self.config.games
+
+    def _measurement_is_due(self) -> bool:
+        every = self.config.measure.every
+        return self.measured_at < 0 or (every > 0 and self.learner.games - self.measured_at >= every)
 
     def _interrupted(self, number: int, frame: Any) -> None:
-        self.stop = True
+        """A step of the learner ends as it would; a measurement, whose searches have just been stopped, is dropped."""
+        self.stopped_by = number
+        if self.measuring:
+            raise KeyboardInterrupt
 
     def _check_finite(self, metrics: Metrics) -> None:
         """Stop before a diverged learner overwrites the last good checkpoint."""
@@ -185,7 +207,11 @@ class Run:
     def _strengths(self, evaluator: Evaluator, opponents: list[Player], games_each: int) -> list[Strength]:
         """Measure, note it everywhere, and keep the evaluator if it is the best so far."""
         games_now, how = self.learner.games, self.config.measure
-        results = measure(self.game, evaluator, opponents, games_each, self.workers, how)
+        self.measuring = True
+        try:
+            results = measure(self.game, evaluator, opponents, games_each, self.workers, how)
+        finally:
+            self.measuring = False
         self.log.add(games_now, self.seconds, results)
         self.board.strength(results, games_now, self.seconds)
         if self.opponents:
@@ -221,7 +247,7 @@ class Run:
             "workers": self.config.workers,
             "checkpoint_minutes": self.config.checkpoint_minutes,
         }
-        changed = differing_keys(completed(state["settings"]) | ignored, self.settings)
+        changed = differing_keys(completed(state["settings"] | ignored), self.settings)
         if changed:
             raise InputError(f"{path} was made with another configuration: {'; '.join(changed)}")
         return state
@@ -239,22 +265,22 @@ class Run:
         print(f"going on from {self.folder / 'checkpoint.pt'} at {self.learner.games:,} games", file=sys.stderr)
         return self.learner.games
 
-    def _finish(self) -> int:
-        if self.stop:
-            command = shlex.join(
-                ["python", "-m", "learn.train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
-            )
-            print(
-                f"stopped at {self.learner.games:,} games; everything is saved. To go on:\n  {command}", file=sys.stderr
-            )
-            return 130
+    def _stopped(self) -> int:
+        """Say how to go on; returns the exit status, as shells report it."""
+        command = shlex.join(
+            ["python", "-m", "learn.train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
+        )
+        print(f"stopped at {self.learner.games:,} games; everything is saved. To go on:\n  {command}", file=sys.stderr)
+        assert self.stopped_by is not None
+        return 128 + self.stopped_by
+
+    def _finish(self) -> None:
         evaluator = self.learner.evaluator()
         results = self._strengths(evaluator, self.opponents, self.config.measure.final_games)
         self._save()
         self.board.evaluator(evaluator, self.learner.games)
         self.board.finish(self.settings, results)
         self.progress.summary(self.game, self.folder, self.learner.games, self.seconds, results, self.best)
-        return 0
 
 
 if __name__ == "__main__":

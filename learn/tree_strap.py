@@ -8,10 +8,11 @@ The equations and the source are in `learn/bootstrap.py`. For games without chan
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from learn.backend import Backend
-from learn.bootstrap import Bootstrap, Method, SearchedOptions, check_options
-from learn.learner import in_range, one_of
+from learn.bootstrap import Bootstrap, Method, SearchedOptions
+from learn.knobs import OneOf, Range, check
 from search.evaluator import Evaluator
 
 
@@ -19,7 +20,7 @@ from search.evaluator import Evaluator
 class Options(SearchedOptions):
     """The knobs of `SearchedOptions` (learn/bootstrap.py), and what is TreeStrap's own."""
 
-    search: str = "alphabeta"
+    search: Annotated[str, OneOf(("alphabeta", "minimax"))] = "alphabeta"
     """alphabeta: bounds, many nodes fewer; minimax: exact values of all nodes"""
     least_depth: int = 1
     """shallowest search of a node that teaches: 1 for all interior nodes, `depth` for the root alone (RootStrap)"""
@@ -29,8 +30,7 @@ class Options(SearchedOptions):
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Bootstrap:
     """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share out."""
-    check_options(options)
-    one_of("learner.search", options.search, ("alphabeta", "minimax"))
-    in_range("learner.least_depth", options.least_depth, 1, options.depth)
+    check(options)
+    Range(1, options.depth).check("learner.least_depth", options.least_depth)
     method = Method("tree_strap", options.search, nodes=True, least=options.least_depth, in_turn=options.in_turn)
     return Bootstrap(method, options, start, seed=seed, budget=budget)

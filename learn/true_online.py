@@ -26,9 +26,10 @@ from envs.chance import roll
 from envs.errors import InputError
 from envs.kernel import kernel
 from learn.backend import Backend
-from learn.learner import Metrics, at_least, in_range, one_of
+from learn.knobs import Count, NotNegative, Positive, Share, check
+from learn.learner import Metrics
 from learn.linear import linear_weights, with_weights
-from learn.schedule import SCHEDULES, step_size
+from learn.schedule import Schedule, step_size
 from search.evaluator import Evaluator
 from search.leaf import most_active
 from search.plies import make_bench, score_moves
@@ -36,27 +37,22 @@ from search.plies import make_bench, score_moves
 
 @dataclass
 class Options:
-    trace: float = 0.7
+    trace: Share = 0.7
     """lambda, 0 .. 1"""
-    step_size: float = 0.01
+    step_size: Positive = 0.01
     """c; stable while c times the sum of squared features is well below 1"""
-    step_size_end: float = 0.001
-    schedule: str = "linear"
+    step_size_end: NotNegative = 0.001
+    schedule: Schedule = "linear"
     """constant, linear or cosine, over the budget of games"""
-    plies: int = 2000
+    plies: Count = 2000
     """positions in one step of the learner"""
-    explore: float = 0.0
+    explore: Share = 0.0
     """chance of a random move, which resets the trace"""
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> TrueOnlineTD:
     """The learner of this module; raises InputError."""
-    in_range("learner.trace", options.trace, 0.0, 1.0)
-    in_range("learner.explore", options.explore, 0.0, 1.0)
-    at_least("learner.step_size", options.step_size, 0.0)
-    at_least("learner.step_size_end", options.step_size_end, 0.0)
-    at_least("learner.plies", options.plies, 1)
-    one_of("learner.schedule", options.schedule, SCHEDULES)
+    check(options)
     if start.game.rules.num_players != 2:
         raise InputError(
             f"{start.game.name} has {start.game.rules.num_players} players; true_online needs a game for two"

@@ -20,6 +20,7 @@ import functools
 import json
 import operator
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -210,6 +211,14 @@ def write_whole(path: str | Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def remove_drafts(folder: Path) -> None:
+    """Delete what `write_whole` left half-written when its process was killed. Only where nobody is writing now."""
+    for path in folder.glob(".*"):
+        if re.fullmatch(r"\..+\.\d+", path.name):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def load_evaluator(path: str | Path, game: Game | None = None) -> Evaluator:

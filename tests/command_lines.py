@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from conftest import ROOT
+
+LONGEST = 600.0
+"""seconds that a process of a test may take, kernels to be compiled included"""
+
+
+@contextlib.contextmanager
+def running(command: list[str]) -> Iterator[subprocess.Popen]:
+    """A process that ends with the test that started it, and is killed when it takes too long: nobody waits for ever."""
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        end = threading.Timer(LONGEST, process.kill)
+        end.start()
+        try:
+            yield process
+        finally:
+            end.cancel()
+            process.kill()
 
 
 def call(main: Callable[[list[str]], int], argv: list[str], capsys: Any) -> tuple[int, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ from envs.game import Game
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
+
+# A parent may ignore Ctrl-C, as a shell's background jobs do, and every process that a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def read_json(name: str) -> Any:

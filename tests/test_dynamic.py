@@ -319,7 +319,7 @@ def test_weights_that_diverge_are_noticed():
     ({"explore": 2.0}, "learner.explore=2.0 is outside 0 .. 1"),
     ({"step_size": 0.0}, "learner.step_size=0.0 must be above 0"),
     ({"positions": "all"}, "learner.positions='all' is not one of own, both"),
-    ({"pairs": 0}, "learner.pairs=0 must be at least 1"),
+    ({"pairs": 0}, "learner.pairs=0 is outside 1 .. 1,000,000"),
     ({"criteria": "nothing"}, "tic_tac_toe has no feature set 'nothing'"),
     ({"opening_plies": 0}, "learner.opening_plies=0: without dice"),
 ])  # fmt: skip

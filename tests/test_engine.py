@@ -16,6 +16,7 @@ from conftest import ROOT, python_state, random_game
 
 from envs import games
 from envs.bits import random_word
+from envs.control import SIGNALS
 from envs.errors import InputError
 from envs.games.trees import HORIZON, SINGULAR, ZUGZWANG
 from envs.kernel import kernel
@@ -289,21 +290,27 @@ def test_games_of_chance_and_of_three_are_refused():
             Engine(games.load(name), games.load(name).baselines.get("zero") or LINES)
 
 
-def test_ctrl_c_stops_the_search_and_leaves_the_engine_usable():
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_stops_the_search_and_leaves_the_engine_usable(number):
+    before = signal.signal(number, signal.default_int_handler)
     deep = Engine(TIC_TAC_TOE, LINES, options=PLAIN)
     deep.search(START, depth=1)
-    timer = threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the signal comes in the middle of some search
-        timer.start()
-        while True:
-            deep.forget()
-            deep.search(START, depth=9, full=True)
+    timer = threading.Timer(0.005, os.kill, (os.getpid(), number))
+    try:
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the signal comes in the middle of some search
+            timer.start()
+            for _ in range(1000):
+                deep.forget()
+                deep.search(START, depth=9, full=True)
+    finally:
+        signal.signal(number, before)
     assert deep.control[NODES] > 0
     assert deep.search(START, depth=3).move is not None
 
 
 PROGRAM = """
 from envs import games
+from envs.control import SIGNALS
 from search.thinking import Engine
 game = games.load("tic_tac_toe")
 state = game.unrow(game.row(game.rules.initial()))

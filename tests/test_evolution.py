@@ -9,7 +9,7 @@ import pytest
 
 from envs import games
 from envs.errors import InputError
-from learn.backend import Pool, Serial, Threads
+from learn.backend import Serial, Threads
 from learn.checkpoint import load_checkpoint, save_checkpoint
 from learn.config import EvaluatorConfig, TuplesConfig
 from learn.evolution import Options, dice, make
@@ -187,18 +187,6 @@ def test_fitness_does_not_depend_on_the_workers(game):
     one, *others = [measured(*arguments, backend=backend) for backend in backends]
     for other in others:
         assert_same(one, other)
-
-
-def test_fitness_does_not_depend_on_processes():
-    start = start_of("connect_four")
-    genome = Genome(start)
-    options = FitnessOptions(rounds=[20], baselines=["points_2", "random"])
-    arguments = (start, population(genome, 40), population(genome, 2, seed=4), options)
-    pool = Pool(2)
-    try:
-        assert_same(measured(*arguments), measured(*arguments, backend=pool))
-    finally:
-        pool.close()
 
 
 def assert_same(one: Scores, other: Scores) -> None:

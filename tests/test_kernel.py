@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
+import stat
 import subprocess
 import sys
 import textwrap
@@ -285,7 +288,12 @@ def test_backgammon_entry_points_survive_a_second_process(project):
     assert project.run(run) == (first, False)
 
 
-@pytest.mark.parametrize("damage", [b"", b"\0" * 4096])
+def with_digest(entry: object) -> bytes:
+    body = pickle.dumps(entry)
+    return hashlib.sha256(body).digest() + body
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 4096, with_digest((1, 2)), with_digest(("x",) * 9)])
 def test_a_damaged_entry_is_compiled_again(compiled, damage):
     for path in compiled.cache.rglob("*.kernel"):
         path.write_bytes(damage)
@@ -303,6 +311,61 @@ def test_a_folder_that_cannot_be_written_costs_only_time(compiled):
     file = compiled.cache / "a_file"
     file.write_text("")
     assert compiled.run(RUN, cache=file / "below") == ("50", True)
+
+
+# --- whose folder it is -------------------------------------------------------------------------------------------
+
+
+def perft(cache: Path, umask: int = 0o022) -> subprocess.CompletedProcess:
+    """A command that compiles a little."""
+    return subprocess.run(
+        [sys.executable, "-m", "envs.perft", "nim", "1"],
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        capture_output=True,
+        text=True,
+        umask=umask,
+    )
+
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="modes and owners of folders")
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("part", "mode"), [("mine/deltaw", 0o1777), ("mine/deltaw", 0o720), ("mine", 0o702), (".", 0o777)]
+)
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path, part, mode):
+    """A stranger's entry would be run; the sticky bit does not keep him from adding one."""
+    (tmp_path / "mine" / "deltaw").mkdir(parents=True, mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    refused = (tmp_path / part).resolve()
+    refused.chmod(mode)
+    done = perft(tmp_path / "link")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: compiled kernels are not kept in {refused}: others may write to it")
+    assert "NUMBA_CACHE_DIR" in line
+    assert not list((tmp_path / "mine" / "deltaw").iterdir())
+
+
+@POSIX
+@pytest.mark.skipif(hasattr(os, "getuid") and os.getuid() != 0, reason="only root can give folders away")
+def test_a_folder_of_another_user_is_refused(tmp_path):
+    (tmp_path / "his").mkdir(mode=0o755)
+    os.chown(tmp_path / "his", 12345, -1)
+    done = perft(tmp_path / "his")
+    assert done.returncode == 2
+    assert f"not kept in {tmp_path / 'his'}: it belongs to another user (number 12345)" in done.stderr
+
+
+@POSIX
+def test_the_cache_is_created_for_its_user_alone_even_in_a_folder_for_all(tmp_path):
+    tmp_path.chmod(0o1777)
+    cache = tmp_path / "new" / "cache"
+    assert perft(cache, umask=0).returncode == 0
+    assert list((cache / "deltaw").glob("*.kernel"))
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (cache / "deltaw", cache, cache.parent)} == {0o700}
 
 
 DIGEST = """

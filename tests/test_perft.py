@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
-from conftest import DATA, ROOT, read_json
+from command_lines import running
+from conftest import DATA, read_json
 
 from envs import games
 from envs.control import LIMIT, make_control
@@ -142,11 +142,11 @@ def test_a_negative_depth_is_refused():
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_stops_a_count_that_would_take_days():
     command = [sys.executable, "-m", "envs.perft", "backgammon", "9"]
-    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    assert running.stdout.readline().startswith("Backgammon, 9 moves")
-    time.sleep(0.2)  # into the count
-    running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
-    assert running.returncode == 130
+    with running(command) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Backgammon, 9 moves")
+        time.sleep(0.2)  # into the count
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
     assert "Traceback" not in errors

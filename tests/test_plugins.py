@@ -227,7 +227,7 @@ print("play", play.main(["kayles", "--evaluator", file, "--depth", "2", "--seed"
 
 
 def test_training_and_what_comes_after(site, tmp_path):
-    """From the game's own defaults, in a pool of processes; then every command that takes an evaluator."""
+    """From the game's own defaults; then every command that takes an evaluator."""
     folder = tmp_path / "run"
     small = [
         "games=64",
@@ -237,7 +237,7 @@ def test_training_and_what_comes_after(site, tmp_path):
         "measure.final_games=4",
         "measure.past=0",
     ]
-    words = ["game=kayles", *small, "backend=pool", "workers=2", f"hydra.run.dir={folder}"]
+    words = ["game=kayles", *small, "workers=2", f"hydra.run.dir={folder}"]
     good(run(site, "-m", "learn.train", *words))
     opponents = {json.loads(line)["opponent"] for line in (folder / "strength.jsonl").read_text().splitlines()}
     assert opponents == {"random", "odd"}

@@ -5,9 +5,9 @@ The debug preset runs in processes of its own where a signal ends it; everything
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
-import multiprocessing
 import random
 import re
 import shlex
@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +25,15 @@ import yaml
 from conftest import ROOT
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import plugin_data_pb2
-from training_runs import LEARNERS, NEEDS, assert_one_error, contents, curve, equal, final, small, start
+from training_runs import LEARNERS, NEEDS, SMALL, assert_one_error, contents, curve, equal, final, small, start
 
 from envs import games
+from envs.control import SIGNALS
 from envs.errors import InputError
 from learn import export, train
-from learn.checkpoint import load_checkpoint, save_checkpoint
+from learn.checkpoint import load_checkpoint, locked, save_checkpoint
 from learn.networks import network_of
+from learn.strength import measure
 from learn.train import Run
 from learn.verify import Agreement, played
 from search.evaluator import load_evaluator
@@ -41,20 +44,22 @@ DEBUG = ("experiment=debug", "workers=1", "games=1500", "measure.every=500", "ch
 """the debug preset, a little longer, and with a checkpoint after almost every step"""
 
 
-def start_and_wait_for_checkpoint(folder: Path) -> subprocess.Popen:
-    process = start(folder, *DEBUG)
-    while not (folder / "checkpoint.pt").exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.002)
-    return process
+@contextlib.contextmanager
+def started_with_checkpoint(folder: Path) -> Iterator[subprocess.Popen]:
+    """A debug run that has saved for the first time."""
+    with start(folder, *DEBUG) as process:
+        while not (folder / "checkpoint.pt").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.002)
+        yield process
 
 
 @pytest.fixture(scope="module")
 def debug_run(tmp_path_factory) -> tuple[Path, str]:
     """The folder of an undisturbed debug run, and what it printed."""
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
-    process = start(folder, *DEBUG)
-    out, err = process.communicate()
+    with start(folder, *DEBUG) as process:
+        out, err = process.communicate()
     assert process.returncode == 0, err
     return folder, out
 
@@ -66,7 +71,7 @@ def test_a_run_writes_its_files(debug_run):
     folder, out = debug_run
     names = {f.name for f in folder.iterdir() if not f.name.startswith("events.")}
     evaluators = {"best.safetensors", "evaluator.safetensors", "past"}
-    assert names == {".hydra", "checkpoint.pt", "strength.jsonl"} | evaluators
+    assert names == {".hydra", ".lock", "checkpoint.pt", "strength.jsonl"} | evaluators
     evaluator = load_evaluator(folder / "evaluator.safetensors")
     assert evaluator.description.sizes[1:-1] == (16,)
     assert evaluator.description.trained["games"] >= 1500
@@ -156,27 +161,28 @@ def test_interrupted_after_any_step_the_weights_are_the_same(tmp_path, variant):
 
 def test_killed_at_any_moment_the_same_command_ends_the_same(debug_run, tmp_path):
     folder = tmp_path / "run"
-    process = start_and_wait_for_checkpoint(folder)
-    time.sleep(random.uniform(0.0, 0.25))
-    process.kill()
-    process.communicate()
+    with started_with_checkpoint(folder) as process:
+        time.sleep(random.uniform(0.0, 0.25))
+        process.kill()
+        process.communicate()
     assert process.returncode == -signal.SIGKILL, "killed before it ended by itself"
     games_then = load_checkpoint(folder / "checkpoint.pt")["learner"]["counts"][0]
     assert games_then < 1500
-    again = start(folder, *DEBUG)
-    _, err = again.communicate()
+    with start(folder, *DEBUG) as again:
+        _, err = again.communicate()
     assert again.returncode == 0, err
     assert f"at {games_then:,} games" in err
     assert equal(final(folder), final(debug_run[0])), f"killed after {games_then} games"
     assert curve(folder) == curve(debug_run[0])
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(debug_run, tmp_path):
+@pytest.mark.parametrize("number", SIGNALS)
+def test_ctrl_c_and_sigterm_save_and_say_how_to_go_on(debug_run, tmp_path, number):
     folder = tmp_path / "a run"
-    process = start_and_wait_for_checkpoint(folder)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate()
-    assert process.returncode == 130, err
+    with started_with_checkpoint(folder) as process:
+        process.send_signal(number)
+        _, err = process.communicate()
+    assert process.returncode == 128 + number, err
     assert "Traceback" not in err
     command = err.split("To go on:\n")[1].strip()
     python, *words = shlex.split(command)
@@ -184,6 +190,55 @@ def test_ctrl_c_saves_and_says_how_to_go_on(debug_run, tmp_path):
     again = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert equal(final(folder), final(debug_run[0]))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_measurement_that_was_stopped_is_made_again(tmp_path, run_main, monkeypatch, number):
+    """A signal stops searches in the middle: what they play then is not the evaluator's strength."""
+    monkeypatch.chdir(tmp_path)
+    words = (*SMALL, "games=100", "learner.slots=16", "measure.every=40")
+    for stopped in (1, 2, 3, 4):  # the first, two in between, the last
+        calls = itertools.count(1)
+
+        def measured(*arguments, calls=calls, stopped=stopped):
+            results = measure(*arguments)
+            if next(calls) == stopped:
+                signal.raise_signal(number)
+                return [result._replace(ppg=9.0) for result in results]  # of searches that were stopped
+            return results
+
+        with monkeypatch.context() as patch:
+            patch.setattr(train, "measure", measured)
+            status, err = run_main(train, *words, f"hydra.run.dir={stopped}")
+            assert status == 128 + number
+            assert "To go on:" in err
+        assert run_main(train, *words, f"hydra.run.dir={stopped}")[0] == 0
+    assert run_main(train, *words, "hydra.run.dir=whole")[0] == 0
+    for stopped in (1, 2, 3, 4):
+        assert equal(final(tmp_path / str(stopped)), final(tmp_path / "whole"))
+        assert curve(tmp_path / str(stopped)) == curve(tmp_path / "whole")
+
+
+def test_a_second_process_in_the_same_folder_is_refused(tmp_path):
+    folder = tmp_path / "run"
+    with locked(folder):
+        before = contents(folder)
+        with start(folder, *DEBUG) as process:
+            _, err = process.communicate()
+    assert process.returncode == 2
+    assert_one_error(err, f"{folder} is in use by another process")
+    assert contents(folder) == before
+
+
+def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
+    drafts = [tmp_path / ".checkpoint.pt.123", tmp_path / "past" / ".games_000000040.safetensors.9"]
+    mine = tmp_path / ".notes.txt"
+    (tmp_path / "past").mkdir()
+    for file in (*drafts, mine):
+        file.write_text("half")
+    assert Run(small("games=30", "learner.slots=16"), tmp_path).go() == 0
+    assert mine.exists()
+    assert not any(file.exists() for file in drafts)
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path):
@@ -197,23 +252,13 @@ def test_a_finished_run_stays_as_it_is(tmp_path):
 
 def test_the_games_are_the_same_for_any_number_of_workers(tmp_path):
     tensors = []
-    for words in (["workers=1"], ["workers=2"], ["workers=5"], ["backend=serial"], ["backend=pool", "workers=2"]):
+    for words in (["workers=1"], ["workers=2"], ["workers=5"], ["backend=serial"]):
         run = Run(small("learner.slots=13", "learner.explore=0.2", *words), tmp_path)
         for _ in range(15):
             run.learner.step()
         tensors.append(run.learner.evaluator().tensors)
         run.backend.close()
     assert all(equal(tensors[0], others) for others in tensors[1:])
-
-
-def test_a_run_in_processes_is_the_same_and_ends_them(tmp_path):
-    words = ("games=100", "learner.slots=13", "measure.every=50")
-    run = Run(small(*words, "backend=pool", "workers=2"), tmp_path / "pool")
-    assert run.go() == 0
-    assert not [child for child in multiprocessing.active_children() if child.name == "deltaw worker"]
-    assert Run(small(*words, "backend=serial"), tmp_path / "serial").go() == 0
-    assert equal(final(tmp_path / "pool"), final(tmp_path / "serial"))
-    assert curve(tmp_path / "pool") == curve(tmp_path / "serial")
 
 
 def test_a_resume_may_change_workers_and_minutes_only(tmp_path):
@@ -238,6 +283,18 @@ def test_a_checkpoint_of_a_version_that_had_fewer_knobs_goes_on(tmp_path):
     torch.save(state, tmp_path / "checkpoint.pt")
     with pytest.raises(InputError, match=r"learner.gone: 3 then, None now"):
         Run(small(*words), tmp_path).checkpoint()
+
+
+def test_a_checkpoint_whose_backend_is_gone_goes_on_and_is_exported(tmp_path):
+    """It never changed a result."""
+    words = ("games=50", "learner.slots=16")
+    Run(small(*words), tmp_path).go()
+    state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    state["settings"]["backend"] = "pool"
+    del state["settings"]["learner"]["average"]
+    torch.save(state, tmp_path / "checkpoint.pt")
+    assert equal(export.evaluator_of_run(tmp_path).tensors, final(tmp_path))
+    assert Run(small(*words), tmp_path).checkpoint() is not None
 
 
 def test_another_configuration_does_not_go_on(debug_run, run_main):

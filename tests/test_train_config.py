@@ -68,6 +68,7 @@ BAD = {
     "optimizer": (["learner.optimizer=lion"], "'lion'"),
     "games": (["games=0"], "games=0"),
     "minutes": (["minutes=-1"], "minutes=-1"),
+    "backend that is gone": (["backend=pool"], "backend='pool' is not one of threads, serial"),
     "workers": (["workers=-2"], "workers=-2"),
     "seed": (["seed=-1"], "seed=-1"),
     "large seed": ([f"seed={2**64}"], f"seed={2**64}"),
@@ -76,7 +77,7 @@ BAD = {
     "negative interval": (["measure.every=-1"], "measure.every=-1"),
     "no search": (['measure.searches=["ties=random"]'], "'ties=random' is no search; write depth=8"),
     "unknown search": (['measure.searches=["depht=8"]'], "there is no setting 'depht'"),
-    "hidden": (["evaluator.hidden=[8,0]"], "evaluator.hidden=[8, 0]"),
+    "hidden": (["evaluator.hidden=[8,0]"], "evaluator.hidden[1]=0"),
     "head": (["evaluator.head=soft"], "'soft'"),
     "activation": (["evaluator.activation=gelu"], "'gelu'"),
     "game": (["game.name=halma"], "'halma'"),
@@ -86,6 +87,18 @@ BAD = {
     "start_from a name": (["start_from=wizard"], "'wizard'"),
     "start_from a baseline": (["start_from=open_lines"], "open_lines"),
     "device": (["learner.device=abacus"], "learner.device=abacus"),
+    "device without numbers": (["learner.device=meta"], "learner.device=meta"),
+    "negative step": (["learner.step_size=-1"], "learner.step_size=-1.0 must be above 0 and finite"),
+    "step that is no number": (["learner.step_size=nan"], "learner.step_size=nan must be above 0 and finite"),
+    "infinite step": (["learner.step_size_end=inf"], "learner.step_size_end=inf must be at least 0 and finite"),
+    "minutes that are no number": (["minutes=nan"], "minutes=nan must be above 0 and finite"),
+    "many slots": (["learner.slots=100000000"], "learner.slots=100000000 is outside 1 .. 65,536"),
+    "many units": (["evaluator.hidden=[100000000]"], "evaluator.hidden[0]=100000000 is outside 1 .. 65,536"),
+    "many weights": (["evaluator.hidden=[65536,65536]"], "evaluator.hidden=[65536, 65536] would make 4,"),
+    "a knob in a knob": (
+        ["learner=sparring", "evaluator=linear", "evaluator.head=tanh", "learner.partner.population=1"],
+        "learner.partner.population=1 is outside 2 .. 1,000,000",
+    ),
 }
 
 
@@ -105,7 +118,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, run_main, case):
         (["seed=1,2", "learner.trace=0.1,2"], "learner.trace=2"),
         (["game=tic_tac_toe,halma", "seed=1,2"], "game/halma"),
         (["learner.tracee=1,2"], "learner.tracee"),
-        (["evaluator.hidden=[8,0],[4]"], "evaluator.hidden=[8, 0]"),
+        (["evaluator.hidden=[8,0],[4]"], "evaluator.hidden[1]=0"),
     ],
 )
 def test_a_sweep_with_bad_input_is_one_line_and_nothing_is_written(tmp_path, run_main, flag, words, named):
@@ -150,8 +163,8 @@ def test_start_from_another_game(tmp_path, run_main):
 
 def test_bad_input_in_a_process_of_its_own(tmp_path):
     for words in (["experiment=debug", "learner.tracee=1"], ["experiment=debug", "learner.trace=abc"]):
-        process = start(tmp_path / "run", *words)
-        _, err = process.communicate()
+        with start(tmp_path / "run", *words) as process:
+            _, err = process.communicate()
         assert process.returncode == 2
         assert_one_error(err, "learner.trace")
         assert not list(tmp_path.iterdir())

@@ -76,6 +76,16 @@ def test_divergence_is_one_line_and_exit_status_2(tmp_path, run_main):
     assert_one_error(err, "training diverged")
 
 
+def test_memory_that_runs_out_is_one_line(tmp_path, run_main, monkeypatch):
+    def greedy(self):
+        raise MemoryError("Unable to allocate 4.00 TiB")
+
+    monkeypatch.setattr(ForwardTD, "step", greedy)
+    status, err = run_main(train, *SMALL, f"hydra.run.dir={tmp_path / 'run'}")
+    assert status == 2
+    assert_one_error(err, "there is not enough memory: Unable to allocate 4.00 TiB")
+
+
 @pytest.mark.parametrize("last", [3, 8, 13])
 def test_a_full_disk_leaves_a_checkpoint_to_go_on_from(tmp_path, monkeypatch, last):
     """Every write after the first `last` fails: of checkpoints, evaluators, past selves and the curve."""
@@ -92,7 +102,7 @@ def test_a_full_disk_leaves_a_checkpoint_to_go_on_from(tmp_path, monkeypatch, la
         patch.setattr(os, "fsync", full)
         with pytest.raises(InputError, match=r"cannot write .*No space left on device$"):
             Run(run, tmp_path / "run").go()
-    assert not [name for name in contents(tmp_path) if "/." in name], "no half-written files"
+    assert [name for name in contents(tmp_path) if "/." in name] == ["run/.lock"], "no half-written files"
     if last > 5:
         assert load_checkpoint(tmp_path / "run" / "checkpoint.pt")["learner"]["counts"][0] < 120
     assert Run(run, tmp_path / "run").go() == 0

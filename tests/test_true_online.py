@@ -343,9 +343,9 @@ def test_games_for_three_are_refused():
     [
         ({"trace": 1.5}, r"learner.trace=1.5 is outside 0 .. 1"),
         ({"explore": -0.1}, r"learner.explore=-0.1 is outside 0 .. 1"),
-        ({"step_size": -1.0}, r"learner.step_size=-1.0 must be at least 0"),
+        ({"step_size": -1.0}, r"learner.step_size=-1.0 must be above 0"),
         ({"step_size_end": float("nan")}, r"learner.step_size_end=nan must be at least 0"),
-        ({"plies": 0}, r"learner.plies=0 must be at least 1"),
+        ({"plies": 0}, r"learner.plies=0 is outside 1 .. 1,000,000"),
         ({"schedule": "sudden"}, r"learner.schedule='sudden' is not one of constant, linear, cosine"),
     ],
 )

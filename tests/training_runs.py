@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from command_lines import running
 from conftest import ROOT
 from hydra import compose, initialize_config_module
 
@@ -76,9 +78,8 @@ def curve(folder: Path) -> list[dict]:
     return [json.loads(line) | {"seconds": 0} for line in (folder / "strength.jsonl").read_text().splitlines()]
 
 
-def start(folder: Path, *overrides: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "learn.train", *overrides, f"hydra.run.dir={folder}"]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(folder: Path, *overrides: str) -> contextlib.AbstractContextManager[subprocess.Popen]:
+    return running([sys.executable, "-m", "learn.train", *overrides, f"hydra.run.dir={folder}"])
 
 
 def assert_one_error(err: str, named: str) -> None:
