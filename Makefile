@@ -18,7 +18,7 @@ PIP := PIP_CONSTRAINT="$(CURDIR)/constraints.txt" PIP_DISABLE_PIP_VERSION_CHECK=
 setup: $(VENV)/.dev ## make .venv with everything, the tools of development included
 
 train: $(VENV)/.core ## the main job; ARGS="minutes=2 seed=1" overrides settings
-	$(RUN) -m learn.train $(ARGS)
+	$(BIN)/deltaw train $(ARGS)
 
 test: $(VENV)/.dev ## the tests, without the slow ones; ARGS="-k backgammon"
 	$(RUN) -m pytest $(PARALLEL) $(ARGS)
@@ -30,24 +30,24 @@ lint: $(VENV)/.dev ## formatting and lint, changing nothing
 	$(RUN) -m ruff format --check
 	$(RUN) -m ruff check
 
-types: $(VENV)/.dev ## static types
+types: $(VENV)/.dev build/types ## static types
 	$(RUN) -m mypy
 
 bench: $(VENV)/.core ## speed and strength on this machine
 	$(RUN) -m benchmarks.run $(ARGS)
 
 play: $(VENV)/.core ## play backgammon against the shipped evaluator
-	$(RUN) -m search.play $(or $(ARGS),backgammon)
+	$(BIN)/deltaw play $(or $(ARGS),backgammon)
 
 serve: $(VENV)/.core ## the web board on this machine; ARGS="connect_four othello"
-	$(RUN) -m search.serve $(ARGS)
+	$(BIN)/deltaw serve $(ARGS)
 
 board: $(VENV)/.core ## TensorBoard on the runs in outputs/; ARGS="--port 6007"
 	@echo "strength with its interval: http://localhost:6006/#custom_scalars"
 	$(BIN)/tensorboard --logdir outputs $(ARGS)
 
 report: $(VENV)/.core ## a run as one HTML page; ARGS=outputs/backgammon/RUN
-	$(RUN) -m learn.report $(ARGS)
+	$(BIN)/deltaw report $(ARGS)
 
 wheel: $(VENV)/.dev ## dist/*.whl
 	$(RUN) -m build --wheel
@@ -59,6 +59,11 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "make %-9s %s\n", $$1, $$2 }'
 
 # --- the environment -------------------------------------------------------------------------------------
+
+build/types: # mypy finds packages by folders: here deltaw/envs is a link to envs, and so on
+	@mkdir -p $@/deltaw
+	@ln -sf $(CURDIR)/deltaw/*.py $(CURDIR)/deltaw/py.typed $@/deltaw/
+	@for folder in envs search learn conf checkpoints; do ln -sfn $(CURDIR)/$$folder $@/deltaw/$$folder; done
 
 RANGE := import sys; v = sys.version_info[:2]; \
 	sys.exit(0 if (3, 11) <= v <= (3, 13) else "error: Python 3.11 to 3.13 is needed; this one is %d.%d" % v)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from envs import games
-from envs.cli import Parser, guarded
-from search.agent import Agent
-from search.named import DEFAULT, find_evaluator
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.search.evaluators.named import DEFAULT, find_evaluator
+from deltaw.search.players.agent import Agent
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 

@@ -6,19 +6,18 @@ from collections.abc import Iterator
 
 from benchmarks.bench_selfplay import speeds
 from benchmarks.material import BUDGET, HIDDEN, SEED, SMALL_SET, trained
-from benchmarks.measure import NO_TARGET, Row, Settings, rate
-from learn import td_backward, td_sequential
-from learn.networks import network_of
+from benchmarks.measure import Row, Settings, rate
+from deltaw.learn.learners import td_backward, td_sequential
+from deltaw.learn.weights.networks import network_of
 
 TRACE = 0.7
 STEP_SIZE = 0.01
-TARGET = (150.0, 400.0)
 PLIES = 500
 """positions a call of the compiled learner: some ten games"""
 
 
 def bench_sequential(settings: Settings) -> Iterator[Row]:
-    """`learn.td_sequential`: one game at a time, compiled."""
+    """`deltaw.learn.learners.td_sequential`: one game at a time, compiled."""
     player = trained(SMALL_SET, settings)
     options = td_sequential.Options(trace=TRACE, step_size=STEP_SIZE, plies=PLIES)
     learner = td_sequential.SequentialTD(player.learner.network.evaluator(), options, seed=SEED, budget=BUDGET)
@@ -28,11 +27,11 @@ def bench_sequential(settings: Settings) -> Iterator[Row]:
         return PLIES
 
     name = f"backward TD compiled, {HIDDEN} hidden, {SMALL_SET}"
-    yield from speeds(name, rate(work, settings.seconds), player, TARGET, "one game at a time")
+    yield from speeds(name, rate(work, settings.seconds), player, "one game at a time")
 
 
 def bench_any_module(settings: Settings) -> Iterator[Row]:
-    """`learn.td_backward`: any torch module, some games side by side."""
+    """`deltaw.learn.learners.td_backward`: any torch module, some games side by side."""
     player = trained(SMALL_SET, settings)
     options = td_backward.Options(trace=TRACE, step_size=STEP_SIZE, plies=1)
     learner = td_backward.BackwardTD(network_of(player.learner.network.evaluator()), options, seed=SEED, budget=BUDGET)
@@ -42,4 +41,4 @@ def bench_any_module(settings: Settings) -> Iterator[Row]:
         return options.slots
 
     name = f"backward TD torch, {HIDDEN} hidden, {SMALL_SET}"
-    yield from speeds(name, rate(work, settings.seconds), player, NO_TARGET, f"{options.slots} games side by side")
+    yield from speeds(name, rate(work, settings.seconds), player, f"{options.slots} games side by side")

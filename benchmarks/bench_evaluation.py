@@ -9,13 +9,13 @@ import torch
 
 from benchmarks.material import BACKGAMMON, HIDDEN, SMALL_SET, decisions_of, families, in_turn, network, random_rows
 from benchmarks.measure import Row, Settings, rate, row
-from envs import games
-from envs.game import Game
-from envs.kernel import kernel
-from learn.networks import Network
-from learn.selfplay import dense_features
-from search.evaluator import evaluate_rows
-from search.leaf import forget, make_work
+from deltaw.envs import games
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.learn.selfplay.lockstep import dense_features
+from deltaw.learn.weights.networks import Network
+from deltaw.search.evaluators.evaluator import evaluate_rows
+from deltaw.search.evaluators.leaf import forget, make_work
 
 WIDE = 256
 FAMILIES = 300

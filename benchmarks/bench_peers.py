@@ -32,13 +32,13 @@ from benchmarks.material import (
     trained,
 )
 from benchmarks.measure import Row, Settings, Timing, rate, row
-from envs import games
-from envs.game import Game
-from envs.games.backgammon.rules import BAR, DICE_HIGH, DICE_LOW
-from search.evaluator import evaluate_rows
-from search.gnubg import read_boards
-from search.leaf import make_work
-from search.plies import CANDIDATES
+from deltaw.envs import games
+from deltaw.envs.game import Game
+from deltaw.envs.games.backgammon.rules import BAR, DICE_HIGH, DICE_LOW
+from deltaw.search.evaluators.evaluator import evaluate_rows
+from deltaw.search.evaluators.leaf import make_work
+from deltaw.search.players.gnubg import read_boards
+from deltaw.search.players.plies import CANDIDATES
 
 GNUBG_CACHE = 1024
 """positions that gnubg remembers here: those of one decision, but not those of the last round of the sample. (With

@@ -7,11 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.material import HIDDEN, SMALL_SET, Trained, in_turn, trained
-from benchmarks.measure import NO_TARGET, Row, Settings, rate, row
-from search.plies import CANDIDATES, MARGIN, choose_rows, make_bench
-
-FULL_TARGET = (100.0, 250.0)
-FILTERED_TARGET = (400.0, 1000.0)
+from benchmarks.measure import Row, Settings, rate, row
+from deltaw.search.players.plies import CANDIDATES, MARGIN, choose_rows, make_bench
 
 
 def chooser(player: Trained, plies: int, candidates: int, chunk: int) -> Callable[[], int]:
@@ -29,10 +26,10 @@ def chooser(player: Trained, plies: int, candidates: int, chunk: int) -> Callabl
 
 def bench_plies(settings: Settings) -> Iterator[Row]:
     player = trained(SMALL_SET, settings)
-    for name, plies, candidates, chunk, target, note in (
-        ("1 ply", 1, 0, 500, NO_TARGET, "all moves"),
-        ("2 plies, full width", 2, 0, 10, FULL_TARGET, "all moves, 21 rolls, all replies"),
-        ("2 plies, filtered", 2, CANDIDATES, 40, FILTERED_TARGET, f"at most {CANDIDATES} moves within {MARGIN:g}"),
+    for name, plies, candidates, chunk, note in (
+        ("1 ply", 1, 0, 500, "all moves"),
+        ("2 plies, full width", 2, 0, 10, "all moves, 21 rolls, all replies"),
+        ("2 plies, filtered", 2, CANDIDATES, 40, f"at most {CANDIDATES} moves within {MARGIN:g}"),
     ):
         timing = rate(chooser(player, plies, candidates, chunk), settings.seconds)
-        yield row(f"{name}, {HIDDEN} hidden, {SMALL_SET}", "decisions/s", timing, target, note)
+        yield row(f"{name}, {HIDDEN} hidden, {SMALL_SET}", "decisions/s", timing, note)

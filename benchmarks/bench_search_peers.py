@@ -17,10 +17,10 @@ from benchmarks.bench_peers import compared, peer
 from benchmarks.bench_search import CONNECT_FOUR, OTHELLO, count_leaves, start_of
 from benchmarks.measure import REPEATS, Row, Settings, Timing, rate
 from benchmarks.solve_sets import Problem, problems
-from envs import games
-from search.algorithm import evaluate_state, make_bench
-from search.solve import NOTHING, find_solver
-from search.stack import Visitor
+from deltaw.envs import games
+from deltaw.search.solvers.exact import NOTHING, find_solver
+from deltaw.search.tree.algorithm import evaluate_state, make_bench
+from deltaw.search.tree.stack import Visitor
 
 DEPTHS = {CONNECT_FOUR: (6, 11), OTHELLO: (4, 8)}
 """theirs and ours: at their depth ours would be over before it could be timed"""

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.material import BACKGAMMON, HIDDEN, SMALL_SET, Trained, play_settings, trained
-from benchmarks.measure import NO_TARGET, Row, Settings, Target, Timing, rate, row
-from envs import games
-
-PLAY_TARGET = (700.0, 1200.0)
-TRAIN_TARGET = (500.0, 900.0)
+from benchmarks.measure import Row, Settings, Timing, rate, row
+from deltaw.envs import games
 
 
 def bench_self_play(settings: Settings) -> Iterator[Row]:
     """Games of the network against itself, nothing learned."""
-    for features, target in _feature_sets(PLAY_TARGET):
+    for features in feature_sets():
         player = trained(features, settings)
         learner = player.learner
 
@@ -26,12 +23,12 @@ def bench_self_play(settings: Settings) -> Iterator[Row]:
             learner.play.play(play_settings(learner))
             return learner.options.slots * learner.options.plies
 
-        yield from speeds(f"self-play, {HIDDEN} hidden, {features}", rate(work, settings.seconds), player, target)
+        yield from speeds(f"self-play, {HIDDEN} hidden, {features}", rate(work, settings.seconds), player)
 
 
 def bench_training(settings: Settings) -> Iterator[Row]:
     """The same with the update: everything that training does between two measurements of strength."""
-    for features, target in _feature_sets(TRAIN_TARGET):
+    for features in feature_sets():
         player = trained(features, settings)
         learner = player.learner
 
@@ -39,16 +36,16 @@ def bench_training(settings: Settings) -> Iterator[Row]:
             learner.step()
             return learner.options.slots * learner.options.plies
 
-        yield from speeds(f"forward TD, {HIDDEN} hidden, {features}", rate(work, settings.seconds), player, target)
+        yield from speeds(f"forward TD, {HIDDEN} hidden, {features}", rate(work, settings.seconds), player)
 
 
-def speeds(name: str, timing: Timing, player: Trained, target: Target, note: str = "") -> Iterator[Row]:
+def speeds(name: str, timing: Timing, player: Trained, note: str = "") -> Iterator[Row]:
     """The rows of one measurement in positions a second."""
     length = f"{player.length:.0f} positions a game"
-    yield row(name, "games/s", timing, target, "; ".join(filter(None, (length, note))), scale=1.0 / player.length)
+    yield row(name, "games/s", timing, "; ".join(filter(None, (length, note))), scale=1.0 / player.length)
     yield row(name, "positions/s", timing)
 
 
-def _feature_sets(target: Target) -> list[tuple[str, Target]]:
-    """The small set, to which the target belongs, and the game's default."""
-    return [(SMALL_SET, target), (games.load(BACKGAMMON).default_features, NO_TARGET)]
+def feature_sets() -> tuple[str, str]:
+    """The small set, and the game's default."""
+    return SMALL_SET, games.load(BACKGAMMON).default_features

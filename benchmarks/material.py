@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.measure import Settings
-from envs import games
-from envs.bits import TIE, random_word
-from envs.chance import roll
-from envs.game import Game
-from envs.kernel import kernel
-from learn import td_forward
-from learn.backend import Serial
-from learn.networks import Network
-from learn.selfplay import Settings as PlaySettings
-from learn.td_forward import ForwardTD
+from deltaw.envs import games
+from deltaw.envs.bits import TIE, random_word
+from deltaw.envs.chance import roll
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.learn.learners import td_forward
+from deltaw.learn.learners.td_forward import ForwardTD
+from deltaw.learn.selfplay.lockstep import Settings as PlaySettings
+from deltaw.learn.weights.networks import Network
+from deltaw.learn.workers.backend import Serial
 
 SEED = 1
 EVERY = 7

@@ -17,10 +17,6 @@ REPEATS = 5
 QUIET = 0.9
 """share of a core below which a single-threaded measurement was disturbed by other work"""
 
-Target = tuple[float | None, float | None]
-"""(must, hope)"""
-NO_TARGET: Target = (None, None)
-
 
 class Settings(NamedTuple):
     """How much is measured. The defaults take 3 to 4 minutes; tests take less."""
@@ -66,31 +62,15 @@ class Row(NamedTuple):
     low: float
     high: float
     repeats: int
-    must: float | None
-    hope: float | None
     cpu: float | None
     note: str
 
-    @property
-    def lower_is_better(self) -> bool:
-        return self.unit == "s"
 
-    @property
-    def verdict(self) -> str:
-        """`hope`, `must` or `missed`: the best target that is met; empty without a target."""
-        if self.must is None and self.hope is None:
-            return ""
-        for word, target in (("hope", self.hope), ("must", self.must)):
-            if target is not None and (self.value <= target if self.lower_is_better else self.value >= target):
-                return word
-        return "missed"
-
-
-def row(name: str, unit: str, timing: Timing, target: Target = NO_TARGET, note: str = "", scale: float = 1.0) -> Row:
+def row(name: str, unit: str, timing: Timing, note: str = "", scale: float = 1.0) -> Row:
     """A table row; the timing's values are multiplied by `scale`."""
     values = [scale * value for value in timing.values]
     median, low, high = statistics.median(values), min(values), max(values)
-    return Row(name, unit, median, low, high, len(values), *target, timing.cpu, note)
+    return Row(name, unit, median, low, high, len(values), timing.cpu, note)
 
 
 def rate(work: Callable[[], int], seconds: float) -> Timing:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.run --only plies selfplay --seconds 5 --json bench.json
 
-Prints a table and says which targets are met. A missed target is no error: the exit status is 0.
+Prints a table; with `--json` it also keeps what was measured, the machine and the versions.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ import torch
 
 import benchmarks
 from benchmarks.measure import QUIET, Row, Settings
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from search.evaluator import write_whole
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.search.evaluators.evaluator import write_whole
 
 PREFIX = "bench_"
 PACKAGES = ("numpy", "numba", "torch")
-WORDS = {"hope": "[green]hope[/]", "must": "[green]must[/]", "missed": "[red]missed[/]", "": ""}
 
 
 class Bench(NamedTuple):
@@ -104,7 +103,7 @@ def _cpu() -> str:
 
 def as_json(rows: list[Row], settings: Settings, about: dict[str, Any]) -> str:
     """The whole report as one JSON object."""
-    lines = [row._asdict() | {"verdict": row.verdict} for row in rows]
+    lines = [row._asdict() for row in rows]
     return json.dumps({"machine": about, "settings": settings._asdict(), "rows": lines}, indent=1)
 
 
@@ -116,11 +115,10 @@ def show(rows: list[Row], about: dict[str, Any]) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     title = f"{about['cpu']}, {about['cores']} cores, Python {about['python']}, {versions}, {about['date']}"
     table = Table(title=title, title_justify="left")
-    for heading in ("name", "value", "unit", "must", "hope", "ok", "note"):
-        table.add_column(heading, justify="right" if heading in ("value", "must", "hope") else "left")
+    for heading in ("name", "value", "unit", "note"):
+        table.add_column(heading, justify="right" if heading == "value" else "left")
     for row in rows:
-        targets = (number(target) if target is not None else "" for target in (row.must, row.hope))
-        table.add_row(row.name, number(row.value), row.unit, *targets, WORDS[row.verdict], row.note)
+        table.add_row(row.name, number(row.value), row.unit, row.note)
     console = Console() if sys.stdout.isatty() else Console(width=200)
     console.print(table)
     shares = [row.cpu for row in rows if row.cpu is not None]

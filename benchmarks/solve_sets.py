@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envs import games
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from search.solve import find_solver
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.search.solvers.exact import find_solver
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 SETS = {

@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from search.evaluator import write_whole
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.search.evaluators.evaluator import write_whole
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -83,8 +83,8 @@ def show_at(driver: Any, width: int, height: int) -> None:
 
 @contextlib.contextmanager
 def serving(*words: str) -> Iterator[str]:
-    """Address of a web board of its own: `python -m search.serve WORDS` on a free port."""
-    command = [sys.executable, "-m", "search.serve", *words, "--port", "0"]
+    """Address of a web board of its own: `deltaw serve WORDS` on a free port."""
+    command = [sys.executable, "-m", "deltaw.search.serve", *words, "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -166,7 +166,13 @@ def tensorboard_picture(setting: Setting) -> bytes:
     if setting.log is not None:
         return _tensorboard(setting.driver, setting.log)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "learn.train", *TRAINING.split(), f"hydra.run.dir={folder}/connect_four_td"]
+        command = [
+            sys.executable,
+            "-m",
+            "deltaw.learn.train",
+            *TRAINING.split(),
+            f"hydra.run.dir={folder}/connect_four_td",
+        ]
         print("training a small run ...", flush=True)
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return _tensorboard(setting.driver, Path(folder))

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from envs.kernel import JIT, kernel
+from deltaw.envs.kernel import JIT, kernel
 
 ROLL, EXPLORE, OPENING, TIE = 0, 1, 2, 3
 """Purposes of random numbers: each (seed, game, ply, purpose) is its own stream."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envs.bits import ROLL, random_unit
-from envs.kernel import kernel
+from deltaw.envs.bits import ROLL, random_unit
+from deltaw.envs.kernel import kernel
 
 
 @kernel

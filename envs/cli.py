@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from envs.errors import InputError, one_line
-from envs.kernel import cache_folder
-from envs.texts import whole
+from deltaw.envs.errors import InputError, one_line
+from deltaw.envs.kernel import cache_folder
+from deltaw.envs.texts import whole
 
 BAD_INPUT = 2
 INTERRUPTED = 130

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.kernel import kernel
+from deltaw.envs.errors import InputError
+from deltaw.envs.kernel import kernel
 
 STOP, NODES, LIMIT, NOISY, OPEN = range(5)
 

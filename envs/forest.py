@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
+from deltaw.envs.errors import InputError
 
 SEAT, IS_CHANCE, IS_LEAF, IS_NOISY, HAS_PASS = 0x0F, 0x10, 0x20, 0x40, 0x80
 """bits of `Flat.flags`; the seat is a number of four bits"""

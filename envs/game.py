@@ -26,14 +26,14 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from envs.errors import InputError
-from envs.kernel import JIT, identity, kernel
-from envs.tuples import NAME, TUPLES, active_entries, entry_names, make_spec, num_placements, num_weights, tables
+from deltaw.envs.errors import InputError
+from deltaw.envs.kernel import JIT, identity, kernel
+from deltaw.envs.tuples import NAME, TUPLES, active_entries, entry_names, make_spec, num_placements, num_weights, tables
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from envs.record import GameFile
+    from deltaw.envs.record import GameFile
 
 
 START = "start"
@@ -460,7 +460,7 @@ def _expand_by_playing(legal_moves, play, store):
 
 
 def _mixed_key(store, width):
-    from envs.bits import mix
+    from deltaw.envs.bits import mix
 
     @kernel
     def key(state):

@@ -55,7 +55,7 @@ from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import NumbaPickler
 
-from envs.errors import InputError
+from deltaw.envs.errors import InputError
 
 FORMAT = 2
 """Of an entry; counts up when what is written changes, and every older entry is out of sight."""

@@ -1,4 +1,4 @@
-"""Counting move sequences, the test of a move generator: `python -m envs.perft connect_four 8`.
+"""Counting move sequences, the test of a move generator: `deltaw perft connect_four 8`.
 
 perft(depth) is the number of sequences of exactly `depth` legal moves; a finished game has none left, and a forced pass is a move like any
 other. Dice are no moves: every outcome is followed, so in backgammon perft(1) counts the plays of all opening rolls. Known counts, from other
@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from envs import games
-from envs.cli import Parser, guarded
-from envs.control import enter, make_control, supervised
-from envs.errors import InputError
-from envs.game import START, Game
-from envs.kernel import kernel
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.control import enter, make_control, supervised
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import START, Game
+from deltaw.envs.kernel import kernel
 
 
 @kernel
@@ -69,7 +69,7 @@ def divide(game: Game, state: Any, depth: int) -> Iterator[tuple[str, int]]:
 
 def parser() -> Parser:
     p = Parser(
-        prog="deltaw-perft",
+        prog="deltaw perft",
         description="Count the sequences of legal moves of a given length, split by the first move.",
     )
     p.add_argument("game", help=f"one of {', '.join(games.names())}")

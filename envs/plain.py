@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envs.errors import InputError, short
-from envs.game import FeatureSet, Game, make_rules
-from envs.kernel import kernel
-from envs.texts import WHOLE, whole
+from deltaw.envs.errors import InputError, short
+from deltaw.envs.game import FeatureSet, Game, make_rules
+from deltaw.envs.kernel import kernel
+from deltaw.envs.texts import WHOLE, whole
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.game import START, Game
-from envs.texts import read_json
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import START, Game
+from deltaw.envs.texts import read_json
 
 JSON_LINES = ".jsonl"
 

@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any
 
-from envs.errors import InputError, short
+from deltaw.envs.errors import InputError, short
 
 MOST_BYTES = 1 << 20
 """of JSON, unless a caller says otherwise"""

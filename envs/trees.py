@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.forest import HAS_PASS, IS_CHANCE, IS_LEAF, IS_NOISY, SEAT, Flat, Forest
-from envs.game import Baseline, FeatureSet, Game, make_rules
-from envs.kernel import kernel
+from deltaw.envs.errors import InputError
+from deltaw.envs.forest import HAS_PASS, IS_CHANCE, IS_LEAF, IS_NOISY, SEAT, Flat, Forest
+from deltaw.envs.game import Baseline, FeatureSet, Game, make_rules
+from deltaw.envs.kernel import kernel
 
 CHANCE, LEAF = -1, -2
 """`Node.player` where nobody decides"""

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.kernel import kernel
+from deltaw.envs.errors import InputError
+from deltaw.envs.kernel import kernel
 
 TUPLES = -1
 """spec[0] of such a feature set; games number their own sets from 0"""

@@ -1,10 +1,10 @@
 """From a run, or from any evaluator, to a file that is played with elsewhere:
 
-    python -m learn.export run=outputs/backgammon/... to=my.safetensors
-    python -m learn.export from=network to=backgammon.onnx
+    deltaw export run=outputs/backgammon/... to=my.safetensors
+    deltaw export from=network to=backgammon.onnx
 
-The ending says what is written: the evaluator file of this project, or ONNX (`learn/onnx_graph.py`). Before it takes its name the file is read back and compared
-with what was trained (`learn/verify.py`), and beside it go golden vectors (`learn/golden.py`). docs/export.md tells it from the reader's side.
+The ending says what is written: the evaluator file of this project, or ONNX (`learn/exports/onnx_graph.py`). Before it takes its name the file is read back and compared
+with what was trained (`learn/exports/verify.py`), and beside it go golden vectors (`learn/exports/golden.py`). docs/export.md tells it from the reader's side.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ import hydra
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
-from envs import games
-from envs.bits import TIE, random_word
-from envs.chance import roll
-from envs.cli import INTERRUPTED
-from envs.errors import InputError
-from envs.game import Game
-from envs.kernel import kernel
-from learn.backend import Serial
-from learn.checkpoint import load_checkpoint
-from learn.config import RunConfig, checked, learner_module
-from learn.golden import golden_path, golden_text, sample_for
-from learn.hydra_app import check_command_line, one_line_errors
-from learn.learner import Learner
-from learn.onnx_graph import Target, onnx_bytes, target_of
-from learn.start import start_of
-from learn.verify import CLOSE, Agreement, agreement
-from search.batched import BatchEvaluator
-from search.evaluator import Evaluator, load_evaluator, save_evaluator, write_whole
-from search.named import FILES, shipped
-from search.onnx_file import SUFFIX as ONNX
-from search.onnx_file import load_onnx
+from deltaw.envs import games
+from deltaw.envs.bits import TIE, random_word
+from deltaw.envs.chance import roll
+from deltaw.envs.cli import INTERRUPTED
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.learn.exports.golden import golden_path, golden_text, sample_for
+from deltaw.learn.exports.onnx_graph import Target, onnx_bytes, target_of
+from deltaw.learn.exports.verify import CLOSE, Agreement, agreement
+from deltaw.learn.learner import Learner
+from deltaw.learn.run.checkpoint import load_checkpoint
+from deltaw.learn.run.config import RunConfig, checked, learner_module
+from deltaw.learn.run.hydra_app import check_command_line, one_line_errors
+from deltaw.learn.run.start import start_of
+from deltaw.learn.workers.backend import Serial
+from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator, save_evaluator, write_whole
+from deltaw.search.evaluators.named import FILES, shipped
+from deltaw.search.evaluators.onnx_file import SUFFIX as ONNX
+from deltaw.search.evaluators.onnx_file import load_onnx
+from deltaw.search.players.batched import BatchEvaluator
 
 WANTED = "run=FOLDER_OF_A_RUN or from=EVALUATOR, and to=FILE.safetensors or to=FILE.onnx"
 
@@ -54,7 +54,7 @@ def main() -> None:
         sys.exit(INTERRUPTED)
 
 
-@hydra.main(version_base="1.3", config_path="pkg://conf", config_name="export")
+@hydra.main(version_base="1.3", config_path="pkg://deltaw.conf", config_name="export")
 @one_line_errors
 def _app(raw: DictConfig) -> None:
     check_options(raw)

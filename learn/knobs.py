@@ -11,7 +11,7 @@ import math
 import types
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from envs.errors import InputError
+from deltaw.envs.errors import InputError
 
 
 class Range(NamedTuple):

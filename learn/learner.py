@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from search.evaluator import Evaluator
+from deltaw.search.evaluators.evaluator import Evaluator
 
 
 class Metrics(NamedTuple):

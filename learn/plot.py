@@ -1,4 +1,4 @@
-"""A picture of strength curves: `python -m learn.plot RUN RUN ... --by both --to strength.png` (extra `plot`).
+"""A picture of strength curves: `deltaw plot RUN RUN ... --by both --to strength.png` (extra `plot`).
 
 Runs are compared at equal games and at equal seconds of training; measurements are not counted in either. A method has one colour, an experiment of it one style of line, so runs that
 differ in their seed look alike and have one entry in the legend.
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from learn.strength import INTERVAL
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.learn.run.strength import INTERVAL
 
 STYLES = ("-", "--", ":", "-.")
 AXES = {"games": ("games", 1e-3, "thousand games of training"), "seconds": ("seconds", 1 / 60, "minutes of training")}
@@ -38,7 +38,7 @@ class Curve(NamedTuple):
 
 @guarded
 def main(argv: list[str] | None = None) -> None:
-    parser = Parser(prog="python -m learn.plot", description="Draw the strength curves of runs.")
+    parser = Parser(prog="deltaw plot", description="Draw the strength curves of runs.")
     parser.add_argument("runs", nargs="+", type=Path, help="folders of runs, or their strength.jsonl")
     parser.add_argument("--to", type=Path, default=Path("strength.png"), help="picture to write (default %(default)s)")
     parser.add_argument(

@@ -1,6 +1,6 @@
-"""A training run as one HTML file: `python -m learn.report outputs/connect_four/RUN --to report.html`.
+"""A training run as one HTML file: `deltaw report outputs/connect_four/RUN --to report.html`.
 
-What was trained and how, the strength curve with its interval, the learned weights drawn on the board (`learn/report_weights.py`), calibration, what
+What was trained and how, the strength curve with its interval, the learned weights drawn on the board (`learn/watch/report_weights.py`), calibration, what
 the evaluator thinks of the game's probe positions, and a sample game with boards and values. The file needs no network and no other file. A run
 that is still going on has a report as well: of its last checkpoint.
 
@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from envs.chance import roll
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from envs.game import Game
-from learn.pictures import outcome_color, two_sided
-from learn.plot import read_records, read_yaml
-from learn.report_page import (
+from deltaw.envs.chance import roll
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.learn.plot import read_records, read_yaml
+from deltaw.learn.run.strength import INTERVAL
+from deltaw.learn.selfplay.sample import SAMPLE_SEED, Sample, outcome_values, play_sample, reliability, scores, typical
+from deltaw.learn.watch.pictures import outcome_color, two_sided
+from deltaw.learn.watch.report_page import (
     Series,
     curves,
     details,
@@ -37,17 +39,15 @@ from learn.report_page import (
     row,
     table,
 )
-from learn.report_weights import weights_part
-from learn.sample import SAMPLE_SEED, Sample, outcome_values, play_sample, reliability, scores, typical
-from learn.strength import INTERVAL
-from search.evaluator import Evaluator, Opinion, load_evaluator, write_whole
+from deltaw.learn.watch.report_weights import weights_part
+from deltaw.search.evaluators.evaluator import Evaluator, Opinion, load_evaluator, write_whole
 
 BOARDS = 80
 """of a sample game, at most: of a longer one every second, third ... position"""
 BOARD_WIDTH = 250
 """pixels of a board in the report, at most"""
 RECORD = {"games", "seconds", "opponent", "ppg", "standard_error", "match_games"}
-"""what a measurement says (learn/strength.py)"""
+"""what a measurement says (learn/run/strength.py)"""
 
 
 class Run(NamedTuple):
@@ -79,7 +79,7 @@ class Run(NamedTuple):
 
 
 def parser() -> Parser:
-    parse = Parser("python -m learn.report", description="Write a report of a training run: one HTML file.")
+    parse = Parser("deltaw report", description="Write a report of a training run: one HTML file.")
     parse.add_argument("run", type=Path, help="the run's folder, such as outputs/backgammon/2026-01-31_12-00-00")
     parse.add_argument("--to", type=Path, default=Path("report.html"), help="file to write (default %(default)s)")
     return parse
@@ -104,7 +104,7 @@ def read_run(folder: Path) -> Run:
     if not all(isinstance(r, dict) and r.keys() >= RECORD for r in records):
         raise InputError(f"{curve} is no strength curve: each line needs {', '.join(sorted(RECORD))}")
     overrides = read_overrides(folder / ".hydra" / "overrides.yaml")
-    command = shlex.join(["python", "-m", "learn.train", *overrides]) if overrides is not None else ""
+    command = shlex.join(["deltaw", "train", *overrides]) if overrides is not None else ""
     return Run(folder, load_evaluator(file), read_yaml(folder / ".hydra" / "config.yaml"), command, records)
 
 

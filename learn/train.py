@@ -1,4 +1,4 @@
-"""Train an evaluator by self-play: `python -m learn.train [experiment=...] [key=value ...]`.
+"""Train an evaluator by self-play: `deltaw train [experiment=...] [key=value ...]`.
 
 This module composes a learner, the arena, the log and the checkpoints, and knows no game and no method. Everything it writes goes to the run's
 folder (`hydra.run.dir`, by default under outputs/):
@@ -28,18 +28,17 @@ import torch
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from envs import games
-from envs.control import SIGNALS
-from envs.errors import InputError
-from envs.game import Game
-from learn.backend import make_backend
-from learn.checkpoint import differing_keys, load_checkpoint, locked, save_checkpoint
-from learn.config import RunConfig, checked, completed, learner_module, settings_of
-from learn.hydra_app import check_command_line, one_line_errors
-from learn.learner import Learner, Metrics
-from learn.progress import Progress
-from learn.start import start_of
-from learn.strength import (
+from deltaw.envs import games
+from deltaw.envs.control import SIGNALS
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.learn.learner import Learner, Metrics
+from deltaw.learn.run.checkpoint import differing_keys, load_checkpoint, locked, save_checkpoint
+from deltaw.learn.run.config import RunConfig, checked, completed, learner_module, settings_of
+from deltaw.learn.run.hydra_app import check_command_line, one_line_errors
+from deltaw.learn.run.progress import Progress
+from deltaw.learn.run.start import start_of
+from deltaw.learn.run.strength import (
     Best,
     PastSelves,
     Strength,
@@ -50,9 +49,10 @@ from learn.strength import (
     past_name,
     searched_name,
 )
-from learn.tensorboard import Board
-from search.evaluator import Evaluator, remove_drafts, save_evaluator
-from search.players import Player, cores
+from deltaw.learn.watch.tensorboard import Board
+from deltaw.learn.workers.backend import make_backend
+from deltaw.search.evaluators.evaluator import Evaluator, remove_drafts, save_evaluator
+from deltaw.search.players.players import Player, cores
 
 
 @one_line_errors
@@ -67,7 +67,7 @@ def _check(raw: DictConfig, folder: Path) -> None:
     Run(checked(raw), folder).checkpoint()
 
 
-@hydra.main(version_base="1.3", config_path="pkg://conf", config_name="train")
+@hydra.main(version_base="1.3", config_path="pkg://deltaw.conf", config_name="train")
 @one_line_errors
 def _app(raw: DictConfig) -> None:
     status = Run(checked(raw), Path(HydraConfig.get().runtime.output_dir)).go()
@@ -268,7 +268,7 @@ class Run:
     def _stopped(self) -> int:
         """Say how to go on; returns the exit status, as shells report it."""
         command = shlex.join(
-            ["python", "-m", "learn.train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
+            ["deltaw", "train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
         )
         print(f"stopped at {self.learner.games:,} games; everything is saved. To go on:\n  {command}", file=sys.stderr)
         assert self.stopped_by is not None

@@ -1,12 +1,12 @@
 """What an evaluator, a search or a solver thinks of a position: every legal play, best first.
 
-    python -m search.analyze backgammon 4HPwATDgc/ABMA --dice 31 --plies 2
-    python -m search.analyze connect_four 32164625 --seconds 2
-    python -m search.analyze connect_four 32164625 --solve
-    python -m search.analyze tic_tac_toe X---O---- --algorithm mtdf --depth 5 --evaluator open_lines
-    python -m search.analyze backgammon 4HPwATDgc/ABMA --dice 31 --rollout 200
-    python -m search.analyze backgammon --match games.mat --plies 2
-    python -m search.analyze backgammon --batch positions.jsonl > answers.jsonl
+    deltaw analyze backgammon 4HPwATDgc/ABMA --dice 31 --plies 2
+    deltaw analyze connect_four 32164625 --seconds 2
+    deltaw analyze connect_four 32164625 --solve
+    deltaw analyze tic_tac_toe X---O---- --algorithm mtdf --depth 5 --evaluator open_lines
+    deltaw analyze backgammon 4HPwATDgc/ABMA --dice 31 --rollout 200
+    deltaw analyze backgammon --match games.mat --plies 2
+    deltaw analyze backgammon --batch positions.jsonl > answers.jsonl
 
 A position is written as its game usually is (`start`; backgammon: Position ID, XGID; Connect Four: the columns played; Othello: 64 characters and
 the side to move; docs/formats.md has all). Without dice the answer is the value before the roll.
@@ -29,7 +29,7 @@ A rank-only evaluator (pubeval) has `"equity": null` and no chances; so have sca
 `distance` is added where a win or loss is proven: plies to the end of the game. `complete` is false where a limit ended the search early.
 
 With `--rollout N` the best moves (or the position before its roll) have besides `"rollout": {"equity": 0.17, "error": 0.01}`, an
-average over N games (`search/rollout.py`). `--match FILE` reviews the games of a file instead (`search/review.py`).
+average over N games (`search/analysis/rollout.py`). `--match FILE` reviews the games of a file instead (`search/analysis/review.py`).
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from envs import games
-from envs.cli import BAD_INPUT, Parser, guarded
-from envs.errors import InputError, cut
-from envs.game import Game
-from envs.record import read_games
-from envs.texts import read_json, whole
-from search.agent import Agent
-from search.algorithm import algorithms
-from search.answers import TABLE_MOVES, Answers, PlyAnswers, SearchAnswers, SolveAnswers
-from search.named import compiled, default_evaluator, find_evaluator, only_by_plies
-from search.progress import counting
-from search.review import WORST, as_table, review
-from search.review import as_json as review_json
-from search.rollout import CANDIDATES, USUAL_NOISE, RollOutAnswers
-from search.searcher import ENGINE, Limits, Searcher, default_algorithm
+from deltaw.envs import games
+from deltaw.envs.cli import BAD_INPUT, Parser, guarded
+from deltaw.envs.errors import InputError, cut
+from deltaw.envs.game import Game
+from deltaw.envs.record import read_games
+from deltaw.envs.texts import read_json, whole
+from deltaw.search.analysis.answers import TABLE_MOVES, Answers, PlyAnswers, SearchAnswers, SolveAnswers
+from deltaw.search.analysis.review import WORST, as_table, review
+from deltaw.search.analysis.review import as_json as review_json
+from deltaw.search.analysis.rollout import CANDIDATES, USUAL_NOISE, RollOutAnswers
+from deltaw.search.evaluators.named import compiled, default_evaluator, find_evaluator, only_by_plies
+from deltaw.search.players.agent import Agent
+from deltaw.search.players.searcher import ENGINE, Limits, Searcher, default_algorithm
+from deltaw.search.terminal.progress import counting
+from deltaw.search.tree.algorithm import algorithms
 
 PIPED_WIDTH = 200
 """columns of a table that is not written to a terminal"""
@@ -163,9 +163,7 @@ def _opened(source: str) -> contextlib.AbstractContextManager[Iterable[str]]:
 
 
 def parser() -> Parser:
-    parse = Parser(
-        "python -m search.analyze", description="What an evaluator, a search or a solver thinks of a position."
-    )
+    parse = Parser("deltaw analyze", description="What an evaluator, a search or a solver thinks of a position.")
     parse.add_argument("game", help="a game, such as backgammon")
     parse.add_argument("position", nargs="?", help="in the game's notation: Position ID, XGID ... (default: start)")
     parse.add_argument("--dice", help="what was rolled, such as 31; without: the value before the roll")

@@ -1,13 +1,13 @@
 """The arena: two players, many games, and how sure the difference is; or more players, everyone against everyone.
 
-    python -m search.arena backgammon network pubeval --games 1000
-    python -m search.arena othello NEW.safetensors@depth=4 OLD.safetensors@depth=4 --games 4000 --sprt 0 20
-    python -m search.arena connect_four FILE.safetensors@ties=random perfect --first-only --games 300
-    python -m search.arena backgammon network linear pubeval --plot league.png
+    deltaw arena backgammon network pubeval --games 1000
+    deltaw arena othello NEW.safetensors@depth=4 OLD.safetensors@depth=4 --games 4000 --sprt 0 20
+    deltaw arena connect_four FILE.safetensors@ties=random perfect --first-only --games 300
+    deltaw arena backgammon network linear pubeval --plot league.png
 
-Games come in pairs with the same dice and swapped seats; see `search.match` for this, for noise and for the luck
-adjustment, `search.sequential` for the test that ends a match early, and `search.spec` for how players are named. Three
-players or more, or a folder of evaluator files, are a round robin (`search.league`). +- is one standard error.
+Games come in pairs with the same dice and swapped seats; see `deltaw.search.matches.match` for this, for noise and for the luck
+adjustment, `deltaw.search.matches.sequential` for the test that ends a match early, and `deltaw.search.players.spec` for how players are named. Three
+players or more, or a folder of evaluator files, are a round robin (`deltaw league`). +- is one standard error.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from envs import games
-from envs.cli import INTERRUPTED, Parser, guarded
-from envs.errors import InputError
-from envs.game import Game
-from search import league
-from search.leaf import Leaf
-from search.match import SLOTS, Elo, Match, MatchResult, check_two_players, elo, match
-from search.named import DEFAULT, find_evaluator, leaf_of, shipped
-from search.players import GNUBG, Player, find_player, leaf_in
-from search.plies import CANDIDATES
-from search.sequential import LIMIT, Hypotheses
-from search.spec import parse_player
+from deltaw.envs import games
+from deltaw.envs.cli import INTERRUPTED, Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.search import league
+from deltaw.search.evaluators.leaf import Leaf
+from deltaw.search.evaluators.named import DEFAULT, find_evaluator, leaf_of, shipped
+from deltaw.search.matches.match import SLOTS, Elo, Match, MatchResult, check_two_players, elo, match
+from deltaw.search.matches.sequential import LIMIT, Hypotheses
+from deltaw.search.players.players import GNUBG, Player, find_player, leaf_in
+from deltaw.search.players.plies import CANDIDATES
+from deltaw.search.players.spec import parse_player
 
 __all__ = ["Match", "MatchResult", "main", "match"]
 
@@ -46,7 +46,7 @@ PLAYER_HELP = (
 
 def parser() -> Parser:
     p = Parser(
-        prog="python -m search.arena",
+        prog="deltaw arena",
         description="Play a match in pairs of games with the same dice; with more players, everyone against everyone.",
     )
     p.add_argument("game", help=f"one of {', '.join(games.names())}")

@@ -1,10 +1,10 @@
 """Build a database of solved positions, or check one.
 
-    python -m search.build tic_tac_toe complete            every position of the game, solved backwards
-    python -m search.build nim endgame --from 3-4-5        every position that can be reached from these
-    python -m search.build connect_four book --plies 8     every position of the first plies, by the game's solver
-    python -m search.build backgammon bearoff              how many rolls every home position needs
-    python -m search.build --check FILE                    is this file whole, and what is in it?
+    deltaw build tic_tac_toe complete            every position of the game, solved backwards
+    deltaw build nim endgame --from 3-4-5        every position that can be reached from these
+    deltaw build connect_four book --plies 8     every position of the first plies, by the game's solver
+    deltaw build backgammon bearoff              how many rolls every home position needs
+    deltaw build --check FILE                    is this file whole, and what is in it?
 
 The file is written whole when all is done: Ctrl-C leaves nothing behind. Without --out it goes to the data folder
 (`$DELTAW_DATA`, or deltaw in the user's data folder), where players find it by itself.
@@ -22,22 +22,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from envs import games
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from envs.game import Game
-from search.bearoff import CHECKERS, build_bearoff, load_bearoff, save_bearoff
-from search.bearoff_pairs import PAIR_CHECKERS, build_pairs
-from search.book import make_book
-from search.database import BEAROFF, BOOK, ENDGAME, SUFFIX, data_folder, load_database, read_table, save_database
-from search.retrograde import MOST_POSITIONS, Report, retrograde
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.search.databases.bearoff import CHECKERS, build_bearoff, load_bearoff, save_bearoff
+from deltaw.search.databases.bearoff_pairs import PAIR_CHECKERS, build_pairs
+from deltaw.search.databases.book import make_book
+from deltaw.search.databases.database import (
+    BEAROFF,
+    BOOK,
+    ENDGAME,
+    SUFFIX,
+    data_folder,
+    load_database,
+    read_table,
+    save_database,
+)
+from deltaw.search.databases.retrograde import MOST_POSITIONS, Report, retrograde
 
 COMPLETE = "complete"
 KINDS = (COMPLETE, ENDGAME, BOOK, BEAROFF)
 
 
 def parser() -> Parser:
-    p = Parser(prog="python -m search.build", description="Build a database of solved positions, or check one.")
+    p = Parser(prog="deltaw build", description="Build a database of solved positions, or check one.")
     p.add_argument("game", nargs="?", help=f"one of {', '.join(games.names())}")
     p.add_argument("kind", nargs="?", choices=KINDS, help="what to build")
     p.add_argument("--out", metavar="FILE", help="where to (default: the data folder)")
@@ -75,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         game = games.load(options.game)
         path = Path(options.out) if options.out else data_folder() / f"{game.name}_{file_name(options)}{SUFFIX}"
-        command = "python -m search.build " + shlex.join(without_out(arguments))
+        command = "deltaw build " + shlex.join(without_out(arguments))
         with progress_bar(BUILDING[options.kind]) as report:
             build(game, options, command, report)(path)
     show(path)

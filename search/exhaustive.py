@@ -1,6 +1,6 @@
 """Exhaustive play-out: every game that a player can be led into, for games small enough.
 
-    python -m search.exhaustive tic_tac_toe FILE.safetensors
+    deltaw exhaustive tic_tac_toe FILE.safetensors
 
 The opponent tries all of his moves everywhere; the player answers with every move that is best to it, as it may choose any
 of them. Counted are the *lines*, the different games from the start to an end, apart for either seat: a player that loses
@@ -17,12 +17,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from envs import games
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from envs.game import Game
-from search.players import find_player
-from search.progress import counting
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.search.players.players import find_player
+from deltaw.search.terminal.progress import counting
 
 LIMIT = 200_000
 """different positions: half a minute to some minutes"""
@@ -59,7 +59,7 @@ class ExhaustiveResult(NamedTuple):
 def play_out(
     game: Game, player: Any, *, limit: int = LIMIT, progress: Callable[[int], None] | None = None
 ) -> ExhaustiveResult:
-    """All lines of `player`, which needs `tied` (see `search.players`), against all replies, from both seats; `progress` is called with the
+    """All lines of `player`, which needs `tied` (see `deltaw.search.players.players`), against all replies, from both seats; `progress` is called with the
     number of positions met. Raises InputError for games with chance or not for two, and where more than `limit` positions come up."""
     rules = game.rules
     if rules.num_players != 2 or rules.max_chance > 0:
@@ -133,9 +133,9 @@ def ending(value: int) -> Lines:
 
 
 def parser() -> Parser:
-    p = Parser(prog="python -m search.exhaustive", description="Play a player's moves against all replies.")
+    p = Parser(prog="deltaw exhaustive", description="Play a player's moves against all replies.")
     p.add_argument("game", help=f"one of {', '.join(games.names())}")
-    p.add_argument("player", help="named as in search.arena: FILE, FILE@depth=2, perfect ...")
+    p.add_argument("player", help="named as in deltaw.search.arena: FILE, FILE@depth=2, perfect ...")
     p.add_argument("--plies", type=int, default=1, choices=(1, 2), help="plies an evaluator looks ahead")
     p.add_argument("--limit", type=int, default=LIMIT, help="give up at more positions than this (default %(default)s)")
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")

@@ -1,11 +1,11 @@
 """A league: every player meets every other one, and all get a rating.
 
-    python -m search.league othello outputs/RUN/past positional mobility --games 100
-    python -m search.league connect_four A.safetensors B.safetensors@depth=4 points_2
-    python -m search.arena backgammon network linear pubeval --plot league.png        the same, from the arena
+    deltaw league othello outputs/RUN/past positional mobility --games 100
+    deltaw league connect_four A.safetensors B.safetensors@depth=4 points_2
+    deltaw arena backgammon network linear pubeval --plot league.png        the same, from the arena
 
-Each pairing is a match in pairs with swapped seats (`search.match`), all with the same seed, so with the same openings. Ratings are
-Bradley-Terry's (`search.ratings`) on the Elo scale, where `random`, which joins every league, has 0. In games with larger
+Each pairing is a match in pairs with swapped seats (`deltaw.search.matches.match`), all with the same seed, so with the same openings. Ratings are
+Bradley-Terry's (`deltaw.search.matches.ratings`) on the Elo scale, where `random`, which joins every league, has 0. In games with larger
 outcomes a win is a win for the rating, whatever its size; there the cross table shows points a game.
 """
 
@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs import games
-from envs.cli import INTERRUPTED, Parser, guarded
-from envs.errors import InputError
-from envs.game import Game
-from search.match import Match, check_two_players, match
-from search.players import PERFECT, RANDOM, Player, find_player
-from search.progress import counting
-from search.ratings import PRIOR, Ratings, bradley_terry
-from search.spec import parse_player
+from deltaw.envs import games
+from deltaw.envs.cli import INTERRUPTED, Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.search.matches.match import Match, check_two_players, match
+from deltaw.search.matches.ratings import PRIOR, Ratings, bradley_terry
+from deltaw.search.players.players import PERFECT, RANDOM, Player, find_player
+from deltaw.search.players.spec import parse_player
+from deltaw.search.terminal.progress import counting
 
 GAMES = 100
 """of a pairing, unless said otherwise"""
@@ -138,7 +138,7 @@ def standings(game: Game, names: Sequence[str], tables: Tables, seed: int) -> Le
 
 
 def find_players(game: Game, texts: Sequence[str], plies: int = 1, threads: int | None = None) -> dict[str, Player]:
-    """Players by short names: each text names one as in `search.arena`, or a folder and with it all evaluator files there.
+    """Players by short names: each text names one as in `deltaw arena`, or a folder and with it all evaluator files there.
     `random` joins. Raises InputError for a folder without any, and for a player named twice."""
     wanted: list[str] = []
     for text in texts:
@@ -176,10 +176,10 @@ def _folder(text: str) -> list[str]:
 
 
 def parser() -> Parser:
-    p = Parser(prog="python -m search.league", description="Everyone against everyone, rated; random has 0 Elo.")
+    p = Parser(prog="deltaw league", description="Everyone against everyone, rated; random has 0 Elo.")
     p.add_argument("game", help=f"one of {', '.join(games.names())}")
     p.add_argument(
-        "players", nargs="+", metavar="player", help="named as in search.arena, or a folder of evaluator files"
+        "players", nargs="+", metavar="player", help="named as in deltaw arena, or a folder of evaluator files"
     )
     p.add_argument("--games", type=int, default=GAMES, help="of each pairing, even (default %(default)s)")
     p.add_argument("--plies", type=int, default=1, choices=(1, 2), help="plies that evaluators look ahead")
@@ -227,7 +227,7 @@ def _check(game: Game, options: Any) -> None:
     nobody = find_player(game, RANDOM)
     Match(game, nobody, nobody, options.games, options.seed, noise=options.noise)
     if options.plot:
-        from search.cross_table import check_picture
+        from deltaw.search.matches.cross_table import check_picture
 
         check_picture(options.plot)
 
@@ -240,7 +240,7 @@ def report(game: Game, result: LeagueResult, options: Any) -> None:
     else:
         show(result, title, options)
     if options.plot:
-        from search.cross_table import draw
+        from deltaw.search.matches.cross_table import draw
 
         draw(result, f"{title}, {options.games} games a pairing", options.plot)
         print(f"wrote {options.plot}", file=sys.stderr)

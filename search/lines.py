@@ -1,7 +1,7 @@
 """The door for programs: JSON lines on standard input, one answer a line on standard output (docs/protocol.md).
 
-    python -m search.lines backgammon
-    python -m search.lines connect_four othello --player linear mine.safetensors
+    deltaw lines backgammon
+    deltaw lines connect_four othello --player linear mine.safetensors
 
     {"do": "choose", "game": "backgammon", "dice": "31", "id": 1}
     {"ok": true, "move": "8/5 6/5", "value": 0.164928, ..., "id": 1}
@@ -18,11 +18,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from search.control import Switch
-from search.offer import make_offer
-from search.protocol import (
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.control import Switch
+from deltaw.envs.errors import InputError
+from deltaw.search.doors.offer import make_offer
+from deltaw.search.doors.protocol import (
     KEYS,
     LONGEST,
     MOST_BYTES,
@@ -35,7 +35,7 @@ from search.protocol import (
     success,
     write_answer,
 )
-from search.thinker import Thinker
+from deltaw.search.doors.thinker import Thinker
 
 STOP, QUIT = "stop", "quit"
 LINE_KEYS = KEYS | {STOP: (), QUIT: ()}
@@ -143,7 +143,7 @@ def converse(protocol: Protocol, read: Read, write: Callable[[bytes], object]) -
 
 
 def parser() -> Parser:
-    parse = Parser("python -m search.lines", description="Answer JSON lines from standard input (docs/protocol.md).")
+    parse = Parser("deltaw lines", description="Answer JSON lines from standard input (docs/protocol.md).")
     parse.add_argument("games", nargs="+", metavar="GAME", help="a game, such as backgammon")
     add_player_options(parse)
     return parse

@@ -1,8 +1,8 @@
 """The oracle: a player's moves and values beside the truth, where the truth is known.
 
-    python -m search.oracle connect_four FILE.safetensors --positions 1000
+    deltaw oracle connect_four FILE.safetensors --positions 1000
 
-The truth comes from shipped tables and from solvers (`search/perfect.py`): tic-tac-toe, nim and other small games from the
+The truth comes from shipped tables and from solvers (`search/players/perfect.py`): tic-tac-toe, nim and other small games from the
 start, Connect Four from ply 8 on, Othello from ply 48 on, with 12 squares empty or a few more after passes. Measured over
 decisions with at least two moves:
 
@@ -31,14 +31,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs import games
-from envs.bits import EXPLORE, OPENING, random_word
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from envs.game import Game
-from search.perfect import Exact, Verdict
-from search.players import Player, find_player
-from search.progress import counting
+from deltaw.envs import games
+from deltaw.envs.bits import EXPLORE, OPENING, random_word
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.search.players.perfect import Exact, Verdict
+from deltaw.search.players.players import Player, find_player
+from deltaw.search.terminal.progress import counting
 
 FROM_PLY = {"connect_four": 8, "othello": 48}
 """first ply from which a game with a solver of its own is solved in a fraction of a second; others: from the start"""
@@ -99,7 +99,7 @@ def find_oracle(game: Game, threads: int | None = None) -> Exact:
     if game.rules.max_chance > 0:
         raise InputError(
             f"{game.name} has no oracle: with dice nothing here knows the exact worth of a move; measure points a game "
-            f"instead, such as python -m search.arena {game.name} FILE OPPONENT"
+            f"instead, such as deltaw arena {game.name} FILE OPPONENT"
         )
     return Exact(game, threads, MOST_NODES)
 
@@ -240,9 +240,9 @@ def read_decisions(game: Game, path: str | Path) -> np.ndarray:
 
 
 def parser() -> Parser:
-    p = Parser(prog="python -m search.oracle", description="Compare a player's moves and values with the truth.")
+    p = Parser(prog="deltaw oracle", description="Compare a player's moves and values with the truth.")
     p.add_argument("game", help=f"one of {', '.join(games.names())}")
-    p.add_argument("player", help="named as in search.arena: FILE, FILE@depth=8, random ...")
+    p.add_argument("player", help="named as in deltaw.search.arena: FILE, FILE@depth=8, random ...")
     p.add_argument("--positions", type=int, default=1000, help="of random games (default %(default)s)")
     p.add_argument(
         "--from-ply", type=int, help="earliest ply of a position (default 8 Connect Four, 48 Othello, else 0)"

@@ -1,7 +1,7 @@
 """A searched tree as a picture: what an algorithm looked at, what it proved, and what it cut off. For teaching.
 
-    python -m search.picture trees A --depth 2 --algorithm alphabeta --out tree.svg
-    python -m search.picture tic_tac_toe XO-XO---- --depth 3 --algorithm negascout --out tree.svg
+    deltaw picture trees A --depth 2 --algorithm alphabeta --out tree.svg
+    deltaw picture tic_tac_toe XO-XO---- --depth 3 --algorithm negascout --out tree.svg
 
 MAX, the player in seat 0, is a triangle that points up, MIN one that points down; values and bounds are MAX's. Grey is what the search
 never looked at, a dashed line with two strokes the place where it was cut off, and the thick line the best play.
@@ -19,15 +19,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from envs import games
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from envs.game import Baseline, Game
-from search.algorithm import Algorithm, Bench, find_algorithm
-from search.analyze import read_position, shielded
-from search.evaluator import Evaluator, write_whole
-from search.named import compiled, default_evaluator, find_evaluator
-from search.searched import EQUAL, Searched, Spot, searched_tree
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Baseline, Game
+from deltaw.search.analyze import read_position, shielded
+from deltaw.search.evaluators.evaluator import Evaluator, write_whole
+from deltaw.search.evaluators.named import compiled, default_evaluator, find_evaluator
+from deltaw.search.tree.algorithm import Algorithm, Bench, find_algorithm
+from deltaw.search.tree.search_tree import EQUAL, Searched, Spot, searched_tree
 
 # --- places ---------------------------------------------------------------------------------------------------------------
 
@@ -311,7 +311,7 @@ def _legend(game: Game, root: Spot) -> tuple[str, float]:
 
 
 def parser() -> Parser:
-    parse = Parser("python -m search.picture", description="Draws a searched tree as SVG.")
+    parse = Parser("deltaw picture", description="Draws a searched tree as SVG.")
     parse.add_argument("game", help="a game, such as trees")
     parse.add_argument("position", nargs="?", default="start", help="in the game's notation (default: start)")
     parse.add_argument("--depth", type=int, required=True, help="moves to search")

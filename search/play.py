@@ -1,9 +1,9 @@
 """A person against evaluators, in the terminal.
 
-    python -m search.play                                            backgammon against the shipped network
-    python -m search.play tic_tac_toe --evaluator open_lines
-    python -m search.play --evaluator my_run/best.safetensors --seed 7 --hints
-    python -m search.play --record evening.mat                       keeps the games in a file (envs/record.py)
+    deltaw play                                            backgammon against the shipped network
+    deltaw play tic_tac_toe --evaluator open_lines
+    deltaw play --evaluator my_run/best.safetensors --seed 7 --hints
+    deltaw play --record evening.mat                       keeps the games in a file (envs/record.py)
 
 Every game can be played; where more than two take part, one evaluator plays all the others. The dice depend on (seed, game, ply) alone: after `undo` the same numbers fall again, and a seed replays a whole evening.
 """
@@ -21,21 +21,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs import games
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from envs.game import Baseline, Game
-from envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
-from search.agent import Agent, Known, RankedMove
-from search.analyze import dice_of, read_position, shielded
-from search.answers import SIZES, named_chances
-from search.bearoff import load_bearoff, with_bearoff
-from search.database import BEAROFF, find_databases, load_databases
-from search.leaf import Leaf
-from search.named import default_evaluator, find_evaluator, only_by_plies
-from search.plies import CANDIDATES
-from search.searcher import NO_LIMITS, Limits, default_algorithm
-from search.solve import SolvedEndings, find_solver, has_solver
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Baseline, Game
+from deltaw.envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
+from deltaw.search.analysis.answers import SIZES, named_chances
+from deltaw.search.analyze import dice_of, read_position, shielded
+from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
+from deltaw.search.databases.database import BEAROFF, find_databases, load_databases
+from deltaw.search.evaluators.leaf import Leaf
+from deltaw.search.evaluators.named import default_evaluator, find_evaluator, only_by_plies
+from deltaw.search.players.agent import Agent, Known, RankedMove
+from deltaw.search.players.plies import CANDIDATES
+from deltaw.search.players.searcher import NO_LIMITS, Limits, default_algorithm
+from deltaw.search.solvers.exact import SolvedEndings, find_solver, has_solver
 
 HINTS = 5
 """moves that `hint` shows"""
@@ -404,7 +404,7 @@ def typed() -> Iterator[str]:
 
 
 def parser() -> Parser:
-    parse = Parser("python -m search.play", description="Play against an evaluator in the terminal.")
+    parse = Parser("deltaw play", description="Play against an evaluator in the terminal.")
     parse.add_argument("game", nargs="?", default="backgammon", help="a game (default: backgammon)")
     parse.add_argument(
         "--evaluator", help="a name or a file (default: the shipped network, or the game's first baseline)"
@@ -475,7 +475,7 @@ def make_agent(
 
 
 def _endings(game: Game, by_plies: bool) -> Callable[[Leaf], Leaf] | None:
-    """The bear-off table, where one has been built (`python -m search.build backgammon bearoff`)."""
+    """The bear-off table, where one has been built (`deltaw build backgammon bearoff`)."""
     path = find_databases(game).get(BEAROFF)
     return None if path is None or by_plies else functools.partial(with_bearoff, table=load_bearoff(path))
 

@@ -1,11 +1,11 @@
 """Games of any players, kept in a file.
 
-    python -m search.record backgammon network pubeval --games 10 --to games.mat          gnubg and XG read it
-    python -m search.record othello mobility positional --games 10 --to games.ggf         NBoard and Edax read it
-    python -m search.record tic_tac_toe_three random random random --to games.jsonl
+    deltaw record backgammon network pubeval --games 10 --to games.mat          gnubg and XG read it
+    deltaw record othello mobility positional --games 10 --to games.ggf         NBoard and Edax read it
+    deltaw record tic_tac_toe_three random random random --to games.jsonl
 
-Players take turns at moving first. With the same seed these are the games that `search.arena` plays: those of a pair have the same
-dice, or the same random opening. The file's ending says how they are written (`envs/record.py`); `search.analyze GAME --match FILE` reviews them.
+Players take turns at moving first. With the same seed these are the games that `deltaw arena` plays: those of a pair have the same
+dice, or the same random opening. The file's ending says how they are written (`envs/record.py`); `deltaw analyze GAME --match FILE` reviews them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs import games
-from envs.bits import OPENING, random_word
-from envs.chance import pick_chance
-from envs.cli import INTERRUPTED, Parser, guarded
-from envs.errors import InputError
-from envs.game import Game
-from envs.record import Event, GameRecord, check_new, initial_state, payoffs_of, plain_state, write_games
-from search.match import default_opening_plies
-from search.players import Player, find_player
-from search.progress import counting
-from search.spec import parse_player
+from deltaw.envs import games
+from deltaw.envs.bits import OPENING, random_word
+from deltaw.envs.chance import pick_chance
+from deltaw.envs.cli import INTERRUPTED, Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.envs.record import Event, GameRecord, check_new, initial_state, payoffs_of, plain_state, write_games
+from deltaw.search.matches.match import default_opening_plies
+from deltaw.search.players.players import Player, find_player
+from deltaw.search.players.spec import parse_player
+from deltaw.search.terminal.progress import counting
 
 TOGETHER = 16
 """games side by side: players answer in batches, and what is over is kept if somebody breaks it off"""
@@ -153,9 +153,9 @@ def _record(game: Game, players: Sequence[Player], now: Progress) -> GameRecord:
 
 
 def parser() -> Parser:
-    p = Parser(prog="python -m search.record", description="Play games and keep them in a file.")
+    p = Parser(prog="deltaw record", description="Play games and keep them in a file.")
     p.add_argument("game", help=f"one of {', '.join(games.names())}")
-    p.add_argument("players", nargs="+", metavar="player", help="one for each seat, named as in search.arena")
+    p.add_argument("players", nargs="+", metavar="player", help="one for each seat, named as in deltaw arena")
     p.add_argument(
         "--to", required=True, metavar="FILE", help="a new file; .jsonl, or a format of the game: .mat, .ggf, .txt"
     )

@@ -1,15 +1,15 @@
 """The door for people: a web board on this machine, and the protocol of docs/protocol.md over HTTP.
 
-    python -m search.serve backgammon connect_four othello
-    python -m search.serve othello --player ntuple mine.safetensors --port 8020 --seconds 2
+    deltaw serve backgammon connect_four othello
+    deltaw serve othello --player ntuple mine.safetensors --port 8020 --seconds 2
 
     GET /         the page, and the few files it needs        POST /api     one JSON object in, one out
 
 `Site` is an ASGI application (Starlette) that uvicorn runs. `Connection` adds what uvicorn lacks: limits on a client's time and connections.
 
 There is no login and none is pretended: the server listens on 127.0.0.1 unless told otherwise, and there refuses requests that another site's page
-makes (Host, Origin and Content-Type are checked). It reads no file but those of `search/web` and the players named on its command line. Answers are
-found in pools of threads (`search/pool.py`), one for searches and one for what takes no time.
+makes (Host, Origin and Content-Type are checked). It reads no file but those of `search/doors/web` and the players named on its command line. Answers are
+found in pools of threads (`search/doors/pool.py`), one for searches and one for what takes no time.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from envs import games
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from search.control import Switch
-from search.lines import add_player_options, pace_of
-from search.offer import make_offer
-from search.players import cores
-from search.pool import WAITING, Busy, Pool
-from search.protocol import MOST_BYTES, SHORTEST, THOUGHTFUL, Protocol, failure, read_request, write_answer
-from search.thinker import Thinker
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.control import Switch
+from deltaw.envs.errors import InputError
+from deltaw.search.doors.offer import make_offer
+from deltaw.search.doors.pool import WAITING, Busy, Pool
+from deltaw.search.doors.protocol import MOST_BYTES, SHORTEST, THOUGHTFUL, Protocol, failure, read_request, write_answer
+from deltaw.search.doors.thinker import Thinker
+from deltaw.search.lines import add_player_options, pace_of
+from deltaw.search.players.players import cores
 
 PORT = 8010
 API = "/api"
@@ -101,8 +101,8 @@ QUICK = 4
 
 
 def web_pages() -> dict[str, Response]:
-    """The files of `search/web` by their paths. They are read once, so no request can name another file."""
-    files = sorted((resources.files("search") / "web").iterdir(), key=lambda entry: entry.name)
+    """The files of `search/doors/web` by their paths. They are read once, so no request can name another file."""
+    files = sorted((resources.files("deltaw.search.doors") / "web").iterdir(), key=lambda entry: entry.name)
     kinds = {entry: TYPES.get(PurePath(entry.name).suffix) for entry in files}
     pages = {f"/{entry.name}": Response(entry.read_bytes(), media_type=kind) for entry, kind in kinds.items() if kind}
     return {"/": pages["/index.html"]} | pages
@@ -353,7 +353,7 @@ def warm_up(protocol: Protocol) -> None:
 
 
 def parser() -> Parser:
-    parse = Parser("python -m search.serve", description="A web board: play and analyze in the browser.")
+    parse = Parser("deltaw serve", description="A web board: play and analyze in the browser.")
     parse.add_argument("games", nargs="*", metavar="GAME", help=f"of {', '.join(games.names())} (default: all)")
     add_player_options(parse)
     parse.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine)")

@@ -1,6 +1,6 @@
 """OpenSpiel: our players as bots in its games, and our rules checked against its rules.
 
-    python -m search.spiel backgammon --games 100        needs open_spiel: pip install "deltaw[peers]"
+    deltaw spiel backgammon --games 100        needs open_spiel: pip install "deltaw[peers]"
 
     game = pyspiel.load_game("backgammon")
     bots = [SpielBot(game, 0, "network"), UniformRandomBot(1, numpy.random)]
@@ -23,15 +23,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from envs import games
-from envs.cli import Parser, guarded
-from envs.errors import InputError
-from envs.game import Game
-from envs.games.backgammon.notation import from_board
-from envs.games.nim import HEAPS, LARGEST
-from search.agent import Agent
-from search.players import Player
-from search.policy import Policy
+from deltaw.envs import games
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.envs.games.backgammon.notation import from_board
+from deltaw.envs.games.nim import HEAPS, LARGEST
+from deltaw.search.doors.policy import Policy
+from deltaw.search.players.agent import Agent
+from deltaw.search.players.players import Player
 
 try:
     import pyspiel
@@ -104,7 +104,7 @@ TWINS = {
 def spiel_game(name: str) -> Any:
     """OpenSpiel's game, set up so that it ends with our outcomes. Raises InputError for a game that only one side knows, and without OpenSpiel."""
     if pyspiel is None:
-        raise InputError('search.spiel needs the package open_spiel: pip install "deltaw[peers]"')
+        raise InputError('deltaw.search.spiel needs the package open_spiel: pip install "deltaw[peers]"')
     twin = _twin(name)
     return pyspiel.load_game(name, twin.parameters | twin.outcomes)
 
@@ -150,7 +150,7 @@ class SpielBot(pyspiel.Bot if pyspiel else object):  # type: ignore[misc]
     Args:
         game: OpenSpiel's game.
         player_id: the seat it plays, 0 or 1.
-        player: a text as `search.arena` takes it, an `Agent`, a `Player` or a `Policy`.
+        player: a text as `deltaw arena` takes it, an `Agent`, a `Player` or a `Policy`.
         seed: of what the player itself draws.
 
     Raises InputError for a game that is another one here (misère Nim, a Connect Four of other sizes), and for an unknown player.
@@ -314,7 +314,7 @@ class _Walk:
 
 
 def parser() -> Parser:
-    p = Parser(prog="python -m search.spiel", description="Check a game's rules against OpenSpiel's in random games.")
+    p = Parser(prog="deltaw spiel", description="Check a game's rules against OpenSpiel's in random games.")
     p.add_argument("game", help=f"one of {', '.join(TWINS)}")
     p.add_argument("--games", type=int, default=20, help="random games (default %(default)s)")
     p.add_argument("--seed", type=int, default=0, help="of the games (default %(default)s)")

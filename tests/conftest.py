@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from envs.bits import EXPLORE, ROLL, random_unit, random_word
-from envs.game import Game
+from deltaw.envs.bits import EXPLORE, ROLL, random_unit, random_word
+from deltaw.envs.game import Game
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
@@ -81,6 +81,6 @@ def run_main(monkeypatch, capsys):
 @pytest.fixture(scope="module")
 def aec():
     pytest.importorskip("pettingzoo")
-    from envs import aec
+    from deltaw.envs.fronts import aec
 
     return aec

@@ -79,24 +79,9 @@ def test_a_rate_counts_units():
     assert done[-1] - done[0] < 2.0
 
 
-@pytest.mark.parametrize(
-    ("unit", "value", "verdict"),
-    [
-        ("games/s", 5.0, "missed"),
-        ("games/s", 10.0, "must"),
-        ("games/s", 30.0, "hope"),
-        ("s", 30.0, "missed"),
-        ("s", 9.0, "hope"),
-    ],
-)
-def test_verdicts(unit, value, verdict):
-    target = (20.0, 10.0) if unit == "s" else (10.0, 20.0)
-    assert row("x", unit, Timing([value]), target).verdict == verdict
-
-
 def test_a_row_is_the_median():
     line = row("x", "games/s", Timing([1.0, 9.0, 2.0], 0.5), scale=2.0)
-    assert (line.low, line.value, line.high, line.repeats, line.verdict) == (2.0, 4.0, 18.0, 3, "")
+    assert (line.low, line.value, line.high, line.repeats) == (2.0, 4.0, 18.0, 3)
 
 
 @pytest.mark.parametrize(

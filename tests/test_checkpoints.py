@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from envs import games
-from search.evaluator import load_evaluator
-from search.match import match
-from search.named import shipped
-from search.players import find_player
+from deltaw.envs import games
+from deltaw.search.evaluators.evaluator import load_evaluator
+from deltaw.search.evaluators.named import shipped
+from deltaw.search.matches.match import match
+from deltaw.search.players.players import find_player
 
 TABLE = (Path(__file__).parent.parent / "checkpoints" / "README.md").read_text()
 SHIPPED = [(name, key, path) for name in games.names() for key, path in shipped(games.load(name)).items()]
@@ -32,7 +32,7 @@ def test_the_table_has_its_checksum_and_how_it_was_made(game_name, key, path):
     trained = load_evaluator(path, games.load(game_name)).description.trained
     assert f"| {trained['games']:,} |" in line
     assert f"| {trained['seed']} |" in line
-    assert trained["command"].split("learn.train ")[1] in line
+    assert trained["command"].split("deltaw.learn.train ")[1] in line
 
 
 @pytest.mark.parametrize(("game_name", "key", "path"), SHIPPED, ids=[path.name for *_, path in SHIPPED])
@@ -51,15 +51,15 @@ def test_it_is_as_strong_as_the_table_says(game_name, key, path):
 
 def test_the_network_knows_what_everybody_knows():
     """The opening 3-1 makes the 5-point; one checker on the 6-point each, on roll, wins 13/16 (exact)."""
-    from search.agent import Agent
-    from search.named import find_evaluator
+    from deltaw.search.evaluators.named import find_evaluator
+    from deltaw.search.players.agent import Agent
 
     game = games.load("backgammon")
     agent = Agent(game, find_evaluator(game, "network"), plies=2)
     start = game.rules.initial()
     state, _ = game.rules.chance(start, game.find_chance(start, "31"))
     assert agent.rank(state)[0].text == "8/5 6/5"
-    from envs.games.backgammon.notation import from_board
+    from deltaw.envs.games.backgammon.notation import from_board
 
     side = [0] * 5 + [1] + [0] * 19 + [14]
     chances = agent.value(from_board(side, side)).chances

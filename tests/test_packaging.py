@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 from conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PACKAGES = set(PROJECT["tool"]["setuptools"]["packages"])
+PLACES = PROJECT["tool"]["setuptools"]["package-dir"]
+FOLDERS = ("deltaw", "envs", "search", "learn", "conf", "checkpoints")
 
 
 def test_every_folder_of_code_is_a_listed_package():
-    folders = ("envs", "search", "learn", "conf", "checkpoints")
-    found = {
-        ".".join(path.parent.relative_to(ROOT).parts) for folder in folders for path in (ROOT / folder).rglob("*.py")
-    }
+    found = {package_of(path.parent) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
     assert found == PACKAGES
+
+
+def package_of(folder: Path) -> str:
+    names = folder.relative_to(ROOT).parts
+    return ".".join(names if names[0] == "deltaw" else ("deltaw", *names))
+
+
+def folder_of(package: str) -> Path:
+    """The inverse, as `package-dir` says."""
+    place = next(p for p in (*sorted(PLACES, key=len, reverse=True),) if package == p or package.startswith(p + "."))
+    return ROOT.joinpath(PLACES[place], *package.removeprefix(place).strip(".").split("."))
 
 
 def test_every_data_file_is_package_data():
@@ -23,15 +34,10 @@ def test_every_data_file_is_package_data():
     patterns = PROJECT["tool"]["setuptools"]["package-data"]["*"]
     matched, present = set(), set()
     for package in PACKAGES:
-        folder = ROOT.joinpath(*package.split("."))
+        folder = folder_of(package)
         matched |= {path for pattern in patterns for path in folder.glob(pattern)}
         present |= {path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert not {str(path.relative_to(ROOT)) for path in present - matched if path.suffix != ".py"}
-
-
-def test_console_scripts_name_listed_packages():
-    for target in PROJECT["project"]["scripts"].values():
-        assert target.split(":")[0].split(".")[0] in PACKAGES
 
 
 def test_constraints_pin_dependencies_only():

@@ -22,8 +22,9 @@ from command_lines import call
 from hydra import compose, initialize_config_module
 
 from benchmarks.learned import read_results, table
-from envs.cli import Parser
-from learn.config import checked
+from deltaw.__main__ import MODULES
+from deltaw.envs.cli import Parser
+from deltaw.learn.run.config import checked
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
@@ -35,7 +36,7 @@ DOCUMENTS = {
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     if path.name != "tutorial.md"
 }
-HYDRA = ("learn.train", "learn.export")
+HYDRA = ("train", "export")
 TOOLS = ("pytest", "pip", "build")
 PLACEHOLDERS = {"experiment=NAME": "experiment=debug", "seed=S": "seed=1", "N": "4"}
 
@@ -45,15 +46,9 @@ def blocks(language: str, text: str = TEXT + SEARCH + LEARNING) -> list[str]:
 
 
 def commands(text: str) -> list[str]:
-    """Every line of the text's shell blocks, and what stands in a sentence as `python -m MODULE words`; each once."""
+    """Every line of the text's shell blocks, and the commands that stand in a sentence; each once."""
     lines = [line for block in blocks("sh", text) for line in block.splitlines()]
-    lines += [
-        f"python -m {words}"
-        for words in re.findall(r"`(?:\.venv/bin/)?python -m ([a-z]+\.[a-z_]+ [^`]*[A-Za-z0-9])`", text)
-    ]
-    lines += [
-        f"python -m {words}" for words in re.findall(r"`((?:search|learn|envs)\.[a-z]+ [^`]* [^`]*[A-Za-z0-9])`", text)
-    ]
+    lines += re.findall(r"`(?:\.venv/bin/)?((?:deltaw|python -m) [a-z_.]+ [^` ]+ [^`]*[A-Za-z0-9])`", text)
     bare = (re.sub(r"\s+#.*", "", line).strip() for line in lines)
     return list(dict.fromkeys(line for line in bare if line and not line.startswith("#") and "..." not in line))
 
@@ -69,26 +64,30 @@ def test_commands_are_understood(command):
     words = [PLACEHOLDERS.get(word, word) for word in shlex.split(command)]
     if words[0] == "make":
         assert all(re.search(rf"^{word}:", MAKEFILE, flags=re.MULTILINE) for word in words[1:] if "=" not in word)
-    elif words[0] in ("pip", "source", "tensorboard", "deltaw"):
-        assert words[0] != "deltaw"
+    elif words[0].endswith("deltaw"):
+        understand(words[1], words[2:])
+    elif words[0] in ("pip", "source", "tensorboard"):
+        pass
     elif words[1].endswith(".py"):
         assert (ROOT / words[1]).exists()
     else:
         assert words[0].endswith("python")
         assert words[1] == "-m"
-        understand(words[2], words[3:])
+        if words[2] in TOOLS:
+            assert importlib.util.find_spec(words[2])
+        else:
+            parser_of(importlib.import_module(words[2])).parse_intermixed_args(words[3:])
 
 
-def understand(module: str, arguments: list[str]) -> None:
-    if module in HYDRA:
-        with initialize_config_module("conf", version_base="1.3"):
-            raw = compose(module.removeprefix("learn."), overrides=arguments)
-        if module == "learn.train":
+def understand(name: str, arguments: list[str]) -> None:
+    """The command `deltaw NAME` takes these arguments."""
+    if name in HYDRA:
+        with initialize_config_module("deltaw.conf", version_base="1.3"):
+            raw = compose(name, overrides=arguments)
+        if name == "train":
             checked(raw)
-    elif module in TOOLS:
-        assert importlib.util.find_spec(module)
     else:
-        parser_of(importlib.import_module(module)).parse_intermixed_args(arguments)
+        parser_of(importlib.import_module(MODULES[name])).parse_intermixed_args(arguments)
 
 
 def parser_of(module: ModuleType) -> Parser:
@@ -122,7 +121,12 @@ SMALLER = {"--games": "4", "--seconds": "0.05", "--positions": "4"}
 TYPED = ["hint", "quit"]
 FILE_NAMES = r"\.(png|html|svg|safetensors|mat|ggf)$"
 SMALL_RUN = ("games=4", "measure.games=2", "measure.final_games=2", "measure.past=0", "workers=1")
-NEEDS = {"gnubg": "gnubg_nn", "search.spiel": "pyspiel", "learn.plot": "matplotlib", "--plot": "matplotlib"}
+NEEDS = {
+    "gnubg": "gnubg_nn",
+    "spiel": "pyspiel",
+    "plot": "matplotlib",
+    "--plot": "matplotlib",
+}
 """words of commands that an extra brings"""
 
 
@@ -134,22 +138,21 @@ def smaller(words: list[str], run: Path) -> list[str]:
 
 
 def quick_commands() -> list[str]:
-    found = (command for command in commands(TEXT) if not command.startswith("make"))
-    return [c for c in found if shlex.split(c)[2] not in HYDRA and shlex.split(c)[2].split(".")[0] != "benchmarks"]
+    found = (command for command in commands(TEXT) if shlex.split(command)[0].endswith("deltaw"))
+    return [command for command in found if shlex.split(command)[1] not in HYDRA]
 
 
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory) -> Path:
     """What `make train` leaves behind, in miniature."""
     folder = tmp_path_factory.mktemp("run")
-    command = next(line.split() for line in MAKEFILE.splitlines() if "learn.train" in line)
-    assert command[1:4] == ["-m", "learn.train", "$(ARGS)"]
+    assert "\t$(BIN)/deltaw train $(ARGS)\n" in MAKEFILE
     train([*SMALL_RUN, "learner.slots=4", "evaluator.hidden=[8]", f"hydra.run.dir={folder}"])
     return folder
 
 
 def train(words: list[str]) -> None:
-    words = [sys.executable, "-m", "learn.train", *words]
+    words = [sys.executable, "-m", "deltaw", "train", *words]
     done = subprocess.run(words, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -158,29 +161,29 @@ def train(words: list[str]) -> None:
 def test_commands_run(command, run_folder, tmp_path, monkeypatch, capsys):
     """Of the README, from another folder; where it writes, nothing else changes."""
     monkeypatch.chdir(tmp_path)
-    _, _, name, *words = shlex.split(command)
+    _, name, *words = shlex.split(command)
     for word in [name, *words]:
         if word in NEEDS:
             pytest.importorskip(NEEDS[word])
-    module = importlib.import_module(name)
-    main = (lambda argv: module.main(argv, lines=TYPED)) if name == "search.play" else module.main
+    module = importlib.import_module(MODULES[name])
+    main = (lambda argv: module.main(argv, lines=TYPED)) if name == "play" else module.main
     if "--match" in words:  # of a file that the command before it has written
         run_before(words[words.index("--match") + 1])
-    with asking(monkeypatch, tmp_path / "requests") if name == "search.lines" else contextlib.nullcontext():
+    with asking(monkeypatch, tmp_path / "requests") if name == "lines" else contextlib.nullcontext():
         status, out, err = call(main, smaller(words, run_folder), capsys)
     assert status == 0, err
     assert out.strip()
     written, named = set(os.listdir(tmp_path)), {word for word in words if re.search(FILE_NAMES, word)}
     assert written == named or (
-        name == "search.play" and not written
+        name == "play" and not written
     )  # who begins is drawn; a game without a move is not kept
 
 
 def run_before(written: str) -> None:
     """The command that ends in `--to FILE`."""
     before = next(c for c in quick_commands() if c.endswith(f"--to {written}"))
-    _, _, name, *words = shlex.split(before)
-    assert importlib.import_module(name).main(smaller(words, Path())) in (0, None)
+    _, name, *words = shlex.split(before)
+    assert importlib.import_module(MODULES[name]).main(smaller(words, Path())) in (0, None)
 
 
 @contextlib.contextmanager
@@ -193,31 +196,30 @@ def asking(monkeypatch, file: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("command", [c for c in commands(TEXT) if " learn.export " in c])
+@pytest.mark.parametrize("command", [c for c in commands(TEXT) if "deltaw export " in c])
 def test_exports_run(command, run_folder, tmp_path):
     words = [*smaller(shlex.split(command)[1:], run_folder), "positions=20"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "deltaw", *words], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [c for c in commands(TEXT) if " learn.train " in c])
+@pytest.mark.parametrize("command", [c for c in commands(TEXT) if "deltaw train " in c])
 def test_training_runs(command, tmp_path):
     """A few games each; whether all settings exist is tested above."""
-    words = [PLACEHOLDERS.get(w, w) for w in shlex.split(command)[3:] if not re.match("games=|minutes=", w)]
+    words = [PLACEHOLDERS.get(w, w) for w in shlex.split(command)[2:] if not re.match("games=|minutes=", w)]
     train([*words, *SMALL_RUN, f"hydra.run.dir={tmp_path}"])
     assert (tmp_path / "evaluator.safetensors").exists()
 
 
 def test_play_is_what_make_play_plays():
-    assert re.search(r"^play:.*\n\t\$\(RUN\) -m search\.play \$\(or \$\(ARGS\),backgammon\)$", MAKEFILE, re.MULTILINE)
+    assert re.search(r"^play:.*\n\t\$\(BIN\)/deltaw play \$\(or \$\(ARGS\),backgammon\)$", MAKEFILE, re.MULTILINE)
 
 
 def test_the_analysis_that_is_shown_is_the_one_that_comes(capsys):
     """Python's comment `8/5 6/5 and about +0.16`, by the command line."""
-    from search import analyze
+    from deltaw.search import analyze
 
     stated = re.search(r"# (8/5 6/5) and about \+(0\.\d+)", TEXT)
     words = "backgammon 4HPwATDgc/ABMA --dice 31 --plies 2 --candidates 8 --evaluator network --json"
@@ -263,10 +265,11 @@ def test_strengths_of_shipped_evaluators_are_those_of_their_table():
 
 
 def test_what_was_learned_is_that_of_the_committed_runs():
-    """The table is what the command that measured it prints, seed by seed."""
-    shown = table(read_results())
-    assert shown.count("\n") > 8
-    assert shown in TEXT
+    """The tables are what the command that measured them prints, seed by seed."""
+    against_peers, all_rows = table(read_results(), peers_only=True), table(read_results())
+    assert 8 < against_peers.count("\n") < all_rows.count("\n")
+    assert against_peers in TEXT
+    assert all_rows in LEARNING
 
 
 def test_every_learner_is_explained():

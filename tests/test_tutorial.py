@@ -15,12 +15,12 @@ from typing import NamedTuple
 import pytest
 from conftest import ROOT, random_game
 
-from search.view import cells_of
+from deltaw.search.doors.view import cells_of
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text()
 TOLERANCE = 0.25
 """of stated numbers with a decimal point: training ends elsewhere where another processor adds in another order"""
-TYPED = {"search.play": "hint\na2-a3\nquit\n"}
+TYPED = {"deltaw.search.play": "hint\na2-a3\nquit\n"}
 """what a person types"""
 
 
@@ -61,7 +61,7 @@ class Place:
             assert list((self.folder / words[2]).glob("*/events*"))
             return ""
         assert words[0] == "python", command
-        if words[2] == "search.serve":
+        if words[2] == "deltaw.search.serve":
             return self.serve(words[1:])
         return self.python(words[1:], typed=TYPED.get(words[2], ""))
 
@@ -142,7 +142,7 @@ def check_the_weights(place: Place) -> None:
 
 
 def test_the_board_stands_still_while_players_turn_it(place, monkeypatch):
-    """Text, and the cells that programs and pages are shown (`search/view.py`), are the first player's view; only the states turn."""
+    """Text, and the cells that programs and pages are shown (`search/doors/view.py`), are the first player's view; only the states turn."""
     monkeypatch.syspath_prepend(str(place.folder))
     game = importlib.import_module("breakthrough").GAME
     for number in range(3):

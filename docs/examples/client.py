@@ -10,10 +10,10 @@ import sys
 
 
 class Client:
-    """`python -m search.lines GAME ...`, and how to ask it."""
+    """`deltaw lines GAME ...`, and how to ask it."""
 
     def __init__(self, *arguments):
-        command = [sys.executable, "-m", "search.lines", *arguments]
+        command = [sys.executable, "-m", "deltaw.search.lines", *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, do, **request):

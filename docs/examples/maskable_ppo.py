@@ -1,7 +1,7 @@
 """MaskablePPO of sb3-contrib learns a game against an opponent. Needs the extra `sb3`: pip install "deltaw[sb3]"
 
     python docs/examples/maskable_ppo.py                        20 seconds of one core: from -0.27 to +0.78 ± 0.05 points a game
-    python docs/examples/maskable_ppo.py deltaw/ConnectFourVersus-v0 --opponent search.policy:Policy:linear --steps 500000
+    python docs/examples/maskable_ppo.py deltaw/ConnectFourVersus-v0 --opponent deltaw.search.doors.policy:Policy:linear --steps 500000
 
 Any id that ends in `Versus-v0` will do. The environments have the method `action_masks`, which MaskablePPO looks for; nothing is wrapped.
 """
@@ -16,8 +16,8 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.env_util import make_vec_env
 
-from envs.cli import Parser, guarded  # importing `envs` registers the ids
-from envs.errors import InputError
+from deltaw.envs.cli import Parser, guarded  # importing `envs` registers the ids
+from deltaw.envs.errors import InputError
 
 
 def score(model: MaskablePPO, env: gym.Env, games: int, seed: int) -> tuple[float, float]:
@@ -37,7 +37,7 @@ def score(model: MaskablePPO, env: gym.Env, games: int, seed: int) -> tuple[floa
 def main(argv: list[str] | None = None) -> None:
     parser = Parser(description="MaskablePPO learns a game against an opponent.")
     parser.add_argument("id", nargs="?", default="deltaw/TicTacToeVersus-v0", help="default %(default)s")
-    parser.add_argument("--opponent", default="random", help="see envs/versus.py (default %(default)s)")
+    parser.add_argument("--opponent", default="random", help="see envs/fronts/versus.py (default %(default)s)")
     parser.add_argument("--steps", type=int, default=60_000, help="of training (default %(default)s)")
     parser.add_argument("--games", type=int, default=500, help="of each measurement (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)

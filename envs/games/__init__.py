@@ -16,9 +16,12 @@ import importlib.metadata
 import pkgutil
 import re
 import sys
+from typing import TYPE_CHECKING
 
-from envs.errors import InputError
-from envs.game import Game
+from deltaw.envs.errors import InputError
+
+if TYPE_CHECKING:  # the contract loads Numba; names are wanted without
+    from deltaw.envs.game import Game
 
 GROUP = "deltaw.games"
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -65,6 +68,8 @@ def _own() -> set[str]:
 
 
 def _load_plugin(point: importlib.metadata.EntryPoint) -> Game:
+    from deltaw.envs.game import Game
+
     where = f"game {point.name!r} of the package {_package(point)}"
     try:
         game = point.load()

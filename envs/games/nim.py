@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.game import Baseline, FeatureSet, Game, make_rules
-from envs.kernel import kernel
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Baseline, FeatureSet, Game, make_rules
+from deltaw.envs.kernel import kernel
 
 HEAPS, LARGEST = 7, 15
 NUM_SIZES = HEAPS * LARGEST

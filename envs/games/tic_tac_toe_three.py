@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.bits import popcount
-from envs.errors import InputError
-from envs.game import Baseline, FeatureSet, Game, make_rules
-from envs.kernel import kernel
+from deltaw.envs.bits import popcount
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Baseline, FeatureSet, Game, make_rules
+from deltaw.envs.kernel import kernel
 
 CELLS = 12
 FULL = 0xFFF

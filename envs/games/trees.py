@@ -6,7 +6,7 @@ is right where another one is wrong. Numbers are worth to MAX, who moves first e
 
 from __future__ import annotations
 
-from envs.trees import Max, Min, Node, forest_game
+from deltaw.envs.trees import Max, Min, Node, forest_game
 
 
 def tree_a2(x: int, y: int) -> Node:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from envs.trees import Chance, Leaf, Max, Min, Node, forest_game
+from deltaw.envs.trees import Chance, Leaf, Max, Min, Node, forest_game
 
 
 def tree_d(a: int, b: int, c: int, d: int) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envs.trees import Turn, forest_game
+from deltaw.envs.trees import Turn, forest_game
 
 
 def A(*children, **marks):

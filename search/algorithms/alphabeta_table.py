@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.control import OPEN, enter, stopped
-from search.stack import leaf_value, leave
-from search.table import (
+from deltaw.envs.control import OPEN, enter, stopped
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.transposition import (
     LOWER,
     NO_MOVE,
     PROVEN,

@@ -24,13 +24,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs.bits import mix
-from envs.game import Game
-from envs.kernel import kernel
-from search.algorithm import Algorithm, find_algorithm
-from search.control import NODES, Stopped, enter, make_control, stopped, supervised
-from search.stack import NOBODY, make_stack, opinion
-from search.table import EXACT, NO_MOVE, entry_depth, entry_value, find, make_table, store, table_key
+from deltaw.envs.bits import mix
+from deltaw.envs.control import NODES, Stopped, enter, make_control, stopped, supervised
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm, find_algorithm
+from deltaw.search.tree.stack import NOBODY, make_stack, opinion
+from deltaw.search.tree.transposition import (
+    EXACT,
+    NO_MOVE,
+    entry_depth,
+    entry_value,
+    find,
+    make_table,
+    store,
+    table_key,
+)
 
 NO, MAYBE, YES = -1, 0, 1
 

@@ -6,7 +6,7 @@
          = max over moves m of +-V(play(s, m))         decision; minus exactly when `seat` changes
 
 Depth counts moves. A chance node costs no depth, so a limit never falls between the dice and the move behind them. Values are exact to the
-last rounding: nothing is pruned. Searches that prune, and `search/plies.py`, which does two plies in batches, must agree with this file.
+last rounding: nothing is pruned. Searches that prune, and `search/players/plies.py`, which does two plies in batches, must agree with this file.
 
 Source: D. Michie, "Game-playing and game-learning automata" (1966); S. Russell and P. Norvig, Artificial Intelligence, "Stochastic games".
 """
@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.control import enter
-from search.stack import leaf_value, leave
+from deltaw.envs.control import enter
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leaf_value, leave
 
 
 @kernel

@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.control import NOISY, enter
-from search.stack import leaf_value, leave
+from deltaw.envs.control import NOISY, enter
+from deltaw.envs.errors import InputError
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leaf_value, leave
 
 
 class Options(NamedTuple):

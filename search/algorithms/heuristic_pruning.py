@@ -4,7 +4,7 @@
 
 A node searches its Factor(node) best-looking moves. The moves of a node are ranked 1, 2, 3 ... by the static values of their results, best
 for the mover first, equals in the game's order; so the k-th best child gets k fewer children than its parent may have. A node with no
-factor left is evaluated, like a leaf. The state a search starts from has the factor of the options; under `search.algorithm.search` these
+factor left is evaluated, like a leaf. The state a search starts from has the factor of the options; under `deltaw.search.tree.algorithm.search` these
 are the results of the root's moves, all of which are looked at.
 
 **Promise.** The value is that of minimax on the tree so thinned, with fail-soft windows. With factor >= depth x most moves of a position
@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.algorithms.ordered import order_moves
-from search.control import OPEN, enter
-from search.stack import leaf_value, leave
+from deltaw.envs.control import OPEN, enter
+from deltaw.envs.errors import InputError
+from deltaw.envs.kernel import kernel
+from deltaw.search.algorithms.ordered import order_moves
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leaf_value, leave
 
 
 class Options(NamedTuple):

@@ -2,17 +2,17 @@
 
 One run at depth d is the levels 1 to d; its value is that of alpha-beta at depth d, with the same inequalities. The shallow levels cost little,
 1/(b - 1) of the last one where every node has b children, and give back more by the order of moves that they leave in the table. Where the time
-is limited, the answer is that of the last level that was completed (`search.algorithm.search`).
+is limited, the answer is that of the last level that was completed (`deltaw.search.tree.algorithm.search`).
 
 Source: D. Slate and L. Atkin, "Chess 4.5 - the Northwestern University chess program" (1977); R. Korf, "Depth-first iterative-deepening" (1985).
 """
 
 from __future__ import annotations
 
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.algorithms.alphabeta_table import alphabeta_table
-from search.control import OPEN, stopped
+from deltaw.envs.control import OPEN, stopped
+from deltaw.envs.kernel import kernel
+from deltaw.search.algorithms.alphabeta_table import alphabeta_table
+from deltaw.search.tree.algorithm import Algorithm
 
 
 @kernel

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from envs.game import Baseline, Game
-from envs.kernel import kernel
-from search.algorithm import Algorithm, make_bench
-from search.control import OPEN, enter, supervised
-from search.evaluator import Evaluator
-from search.stack import leave
+from deltaw.envs.control import OPEN, enter, supervised
+from deltaw.envs.game import Baseline, Game
+from deltaw.envs.kernel import kernel
+from deltaw.search.evaluators.evaluator import Evaluator
+from deltaw.search.tree.algorithm import Algorithm, make_bench
+from deltaw.search.tree.stack import leave
 
 
 @kernel

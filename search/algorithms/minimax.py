@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.control import enter
-from search.stack import leaf_value, leave
+from deltaw.envs.control import enter
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leaf_value, leave
 
 
 @kernel

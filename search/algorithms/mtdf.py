@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.algorithms.alphabeta_table import alphabeta_table
-from search.control import stopped
-from search.table import entry_value, find, table_key
+from deltaw.envs.control import stopped
+from deltaw.envs.kernel import kernel
+from deltaw.search.algorithms.alphabeta_table import alphabeta_table
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.transposition import entry_value, find, table_key
 
 
 class Options(NamedTuple):

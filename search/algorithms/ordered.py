@@ -5,7 +5,7 @@ leaves, with the worst one first as many. The promise is that of `search/algorit
 
 The price is one evaluation for every move of a node with two plies or more below it (at the last ply the evaluations are the search
 itself). They are not counted as nodes. The other order that the lecture names, by the values of the previous iteration, is what iterative
-deepening does at the root (`search/algorithm.py`).
+deepening does at the root (`search/tree/algorithm.py`).
 
 Source: J. Slagle and J. Dixon, "Experiments with some programs that search game trees", Journal of the ACM 16 (1969).
 """
@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.control import enter
-from search.stack import leaf_value, leave
+from deltaw.envs.control import enter
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leaf_value, leave
 
 
 @kernel

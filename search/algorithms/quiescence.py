@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.control import enter
-from search.stack import leaf_value, leave, opinion
+from deltaw.envs.control import enter
+from deltaw.envs.errors import InputError
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leaf_value, leave, opinion
 
 
 class Options(NamedTuple):

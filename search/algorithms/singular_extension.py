@@ -27,12 +27,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.algorithms.alphabeta import alphabeta
-from search.control import OPEN, enter
-from search.stack import NOBODY, leave, opinion
+from deltaw.envs.control import OPEN, enter
+from deltaw.envs.errors import InputError
+from deltaw.envs.kernel import kernel
+from deltaw.search.algorithms.alphabeta import alphabeta
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import NOBODY, leave, opinion
 
 NO_MOVE = -1
 

@@ -29,12 +29,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.game import Game
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.control import enter, stopped
-from search.stack import leaf_value, leave
-from search.table import check_memory
+from deltaw.envs.control import enter, stopped
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.transposition import check_memory
 
 HEAP, PLACE, LEFT, RIGHT, PLIES, SOLVED, PATH = 0, 1, 2, 3, 4, 5, 6
 NONE = -1

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.control import enter
-from search.stack import leave, opinion
+from deltaw.envs.control import enter
+from deltaw.envs.kernel import kernel
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leave, opinion
 
 SLACK = 1e-12
 """part of U - L by which windows at chance nodes are wider than they need be: rounding (1e-16 a term) never cuts what ties with the best"""

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.kernel import kernel
-from search.algorithm import Algorithm
-from search.algorithms.star1 import leaf_value, limits
-from search.control import enter
-from search.stack import leave
+from deltaw.envs.control import enter
+from deltaw.envs.kernel import kernel
+from deltaw.search.algorithms.star1 import leaf_value, limits
+from deltaw.search.tree.algorithm import Algorithm
+from deltaw.search.tree.stack import leave
 
 
 class Options(NamedTuple):

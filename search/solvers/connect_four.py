@@ -27,14 +27,24 @@ from typing import Any
 
 import numpy as np
 
-from envs.bits import highest, popcount
-from envs.errors import InputError
-from envs.games.connect_four.rules import BOARD, BOTTOM, CELLS, CENTRE_FIRST, COLUMNS, HEIGHT, ROWS, has_four, threats
-from envs.kernel import kernel
-from search.control import NODES, Stopped, enter
-from search.pointer import pointer_to, prefetch
-from search.solvers import Solution
-from search.table import check_memory
+from deltaw.envs.bits import highest, popcount
+from deltaw.envs.control import NODES, Stopped, enter
+from deltaw.envs.errors import InputError
+from deltaw.envs.games.connect_four.rules import (
+    BOARD,
+    BOTTOM,
+    CELLS,
+    CENTRE_FIRST,
+    COLUMNS,
+    HEIGHT,
+    ROWS,
+    has_four,
+    threats,
+)
+from deltaw.envs.kernel import kernel
+from deltaw.search.solvers import Solution
+from deltaw.search.tree.pointer import pointer_to, prefetch
+from deltaw.search.tree.transposition import check_memory
 
 LIST = 8
 """room for the moves of a position"""

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from envs.bits import lowest, popcount
-from envs.errors import InputError
-from envs.games.othello.boards import mobility
-from envs.games.othello.rules import MAX_MOVES, final_score, legal_moves, outcome, play, score
-from envs.kernel import kernel
-from search.control import NODES, Stopped, stopped
-from search.pointer import pointer_to
-from search.solvers import Solution
-from search.solvers.othello_end import MOST_FEW, last_few, last_one, last_squares, odd_quadrants
-from search.solvers.othello_judge import LOSS, glance
-from search.solvers.othello_tree import BUCKETS, ENTRY, GENERATION, TABLE, glance_depth, search
-from search.table import check_memory
+from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.control import NODES, Stopped, stopped
+from deltaw.envs.errors import InputError
+from deltaw.envs.games.othello.boards import mobility
+from deltaw.envs.games.othello.rules import MAX_MOVES, final_score, legal_moves, outcome, play, score
+from deltaw.envs.kernel import kernel
+from deltaw.search.solvers import Solution
+from deltaw.search.solvers.othello_end import MOST_FEW, last_few, last_one, last_squares, odd_quadrants
+from deltaw.search.solvers.othello_judge import LOSS, glance
+from deltaw.search.solvers.othello_tree import BUCKETS, ENTRY, GENERATION, TABLE, glance_depth, search
+from deltaw.search.tree.pointer import pointer_to
+from deltaw.search.tree.transposition import check_memory
 
 DEFAULT_ENTRIES = 1 << 20
 """32 MiB"""

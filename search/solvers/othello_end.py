@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.bits import lowest, popcount
-from envs.games.othello.boards import bit, drop_lowest, flips, mobility, signed
-from envs.games.othello.rules import final_score
-from envs.kernel import kernel
-from search.control import NODES
+from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.control import NODES
+from deltaw.envs.games.othello.boards import bit, drop_lowest, flips, mobility, signed
+from deltaw.envs.games.othello.rules import final_score
+from deltaw.envs.kernel import kernel
 
 NONE = -128
 """below every score"""

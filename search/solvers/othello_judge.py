@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.bits import lowest, popcount
-from envs.games.othello.boards import CORNERS, NOT_A, NOT_H, bit, down, drop_lowest, flips, mobility, near, up
-from envs.games.othello.features import EDGES, LEFT_AND_RIGHT, TOP_AND_BOTTOM, safe_on_edges
-from envs.games.othello.rules import INSIDE, MIDDLE_OF_EDGES, final_score
-from envs.kernel import kernel
-from search.control import enter
+from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.control import enter
+from deltaw.envs.games.othello.boards import CORNERS, NOT_A, NOT_H, bit, down, drop_lowest, flips, mobility, near, up
+from deltaw.envs.games.othello.features import EDGES, LEFT_AND_RIGHT, TOP_AND_BOTTOM, safe_on_edges
+from deltaw.envs.games.othello.rules import INSIDE, MIDDLE_OF_EDGES, final_score
+from deltaw.envs.kernel import kernel
 
 A_FILE = 0x0101010101010101
 FIRST = CORNERS | MIDDLE_OF_EDGES | INSIDE

@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.bits import lowest, popcount
-from envs.games.othello.boards import CORNERS, bit, drop_lowest, flips, mobility, near, scramble
-from envs.games.othello.rules import final_score
-from envs.kernel import kernel
-from search.control import NODES, enter, stopped
-from search.solvers.othello_end import MOST_FEW, NONE, QUADRANT, last_few
-from search.solvers.othello_judge import LOSS, glance, safe_discs
+from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.control import NODES, enter, stopped
+from deltaw.envs.games.othello.boards import CORNERS, bit, drop_lowest, flips, mobility, near, scramble
+from deltaw.envs.games.othello.rules import final_score
+from deltaw.envs.kernel import kernel
+from deltaw.search.solvers.othello_end import MOST_FEW, NONE, QUADRANT, last_few
+from deltaw.search.solvers.othello_judge import LOSS, glance, safe_discs
 
 BUCKETS, GENERATION, FRAMES = 0, 1, 8
 FRAME = 40

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.bits import lowest
-from envs.games.backgammon.rules import (
+from deltaw.envs.bits import lowest
+from deltaw.envs.games.backgammon.rules import (
     DICE_HIGH,
     DICE_LOW,
     LOWER_FIRST,
@@ -19,7 +19,7 @@ from envs.games.backgammon.rules import (
     play,
     stacked,
 )
-from envs.kernel import kernel
+from deltaw.envs.kernel import kernel
 
 PASS = 50
 NUM_ACTIONS = 51

@@ -11,9 +11,9 @@ import functools
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from envs.games.backgammon import rules
-from envs.games.backgammon.notation import board, position_id, roll_text
-from envs.games.backgammon.rules import State
+from deltaw.envs.games.backgammon import rules
+from deltaw.envs.games.backgammon.notation import board, position_id, roll_text
+from deltaw.envs.games.backgammon.rules import State
 
 BAR, OFF = 24, 25
 """indices of a `board` side, after the points 0..23"""

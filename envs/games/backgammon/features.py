@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.bits import highest, lowest, popcount
-from envs.game import FeatureSet
-from envs.games.backgammon.rules import BAR, BOARD, HOME, count, mirror, occupied, on_board, stacked
-from envs.kernel import kernel
+from deltaw.envs.bits import highest, lowest, popcount
+from deltaw.envs.game import FeatureSet
+from deltaw.envs.games.backgammon.rules import BAR, BOARD, HOME, count, mirror, occupied, on_board, stacked
+from deltaw.envs.kernel import kernel
 
 TESAURO, TESAURO_PIPS, EXPERT = 0, 1, 2
 START_PIPS = 167.0

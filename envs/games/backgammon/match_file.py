@@ -24,14 +24,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envs.errors import InputError
-from envs.games.backgammon import rules
-from envs.games.backgammon.notation import board, chance_text, initial_state, read_chance, read_move
-from envs.games.backgammon.rules import State
-from envs.record import Event, GameFile, GameRecord, after, payoffs_of, replay, turn_of
+from deltaw.envs.errors import InputError
+from deltaw.envs.games.backgammon import rules
+from deltaw.envs.games.backgammon.notation import board, chance_text, initial_state, read_chance, read_move
+from deltaw.envs.games.backgammon.rules import State
+from deltaw.envs.record import Event, GameFile, GameRecord, after, payoffs_of, replay, turn_of
 
 if TYPE_CHECKING:
-    from envs.game import Game
+    from deltaw.envs.game import Game
 
 LEFT_WIDTH, NAME_WIDTH, LOSER_WIDTH = 27, 31, 34
 """columns of a left cell, of the left name, and before the right winner's points, as gnubg writes them"""

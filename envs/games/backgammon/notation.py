@@ -12,9 +12,9 @@ from collections import Counter
 
 import numpy as np
 
-from envs.errors import InputError
-from envs.games.backgammon import rules
-from envs.games.backgammon.rules import State
+from deltaw.envs.errors import InputError
+from deltaw.envs.games.backgammon import rules
+from deltaw.envs.games.backgammon.rules import State
 
 Side = list[int]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.bits import highest
-from envs.game import Baseline
-from envs.games.backgammon.rules import BAR, count, occupied, on_board
-from envs.kernel import kernel
+from deltaw.envs.bits import highest
+from deltaw.envs.game import Baseline
+from deltaw.envs.games.backgammon.rules import BAR, count, occupied, on_board
+from deltaw.envs.kernel import kernel
 
 CONTACT = np.array((
     0.25696, -0.66937, -1.66135, -2.02487, -2.53398, -0.16092, -1.11725, -1.06654, -0.9283, -1.99558, -1.10388,

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.bits import highest, lowest, popcount, reverse
-from envs.kernel import kernel
+from deltaw.envs.bits import highest, lowest, popcount, reverse
+from deltaw.envs.kernel import kernel
 
 BAR = 24
 """bit of the bar in a plane"""

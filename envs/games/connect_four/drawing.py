@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PIL import Image, ImageDraw
 
-from envs.games.connect_four.notation import first_player, format_state
-from envs.games.connect_four.rules import ACROSS, BOARD, COLUMNS, FALLING, HEIGHT, RISING, ROWS, UP, State
+from deltaw.envs.games.connect_four.notation import first_player, format_state
+from deltaw.envs.games.connect_four.rules import ACROSS, BOARD, COLUMNS, FALLING, HEIGHT, RISING, ROWS, UP, State
 
 SCALE = 3
 """drawn so many times larger, then scaled down"""

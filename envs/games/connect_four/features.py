@@ -5,9 +5,9 @@ Formulas are in bit masks of the layout that `rules.py` draws. "Mine" and "his" 
 
 from __future__ import annotations
 
-from envs.bits import lowest, popcount
-from envs.game import FeatureSet
-from envs.games.connect_four.rules import (
+from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.game import FeatureSet
+from deltaw.envs.games.connect_four.rules import (
     ACROSS,
     BOARD,
     BOTTOM,
@@ -22,7 +22,7 @@ from envs.games.connect_four.rules import (
     seat,
     threats,
 )
-from envs.kernel import kernel
+from deltaw.envs.kernel import kernel
 
 _LEFT = (1 << 4 * HEIGHT) - 1  # lines that leave their column begin in the first four
 UP_STARTS = BOTTOM * 0b000111

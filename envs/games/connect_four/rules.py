@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.bits import popcount
-from envs.kernel import kernel
+from deltaw.envs.bits import popcount
+from deltaw.envs.kernel import kernel
 
 COLUMNS, ROWS = 7, 6
 CELLS = COLUMNS * ROWS

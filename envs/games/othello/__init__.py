@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.game import Game, make_rules
-from envs.games.othello import rules
-from envs.games.othello.baselines import BASELINES
-from envs.games.othello.drawing import ansi, draw
-from envs.games.othello.features import FEATURE_SETS, features
-from envs.games.othello.game_files import GGF, LINES
-from envs.games.othello.notation import EXAMPLE, format_state, move_text, parse, read_move
-from envs.games.othello.rules import CELLS, MAX_MOVES, PASS, State
+from deltaw.envs.game import Game, make_rules
+from deltaw.envs.games.othello import rules
+from deltaw.envs.games.othello.baselines import BASELINES
+from deltaw.envs.games.othello.drawing import ansi, draw
+from deltaw.envs.games.othello.features import FEATURE_SETS, features
+from deltaw.envs.games.othello.game_files import GGF, LINES
+from deltaw.envs.games.othello.notation import EXAMPLE, format_state, move_text, parse, read_move
+from deltaw.envs.games.othello.rules import CELLS, MAX_MOVES, PASS, State
 
 
 def _symmetries() -> np.ndarray:

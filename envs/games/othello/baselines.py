@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from envs.bits import lowest, popcount
-from envs.game import Baseline
-from envs.games.othello.boards import CORNERS, bit, drop_lowest, mobility
-from envs.games.othello.rules import PASS
-from envs.kernel import kernel
+from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.game import Baseline
+from deltaw.envs.games.othello.boards import CORNERS, bit, drop_lowest, mobility
+from deltaw.envs.games.othello.rules import PASS
+from deltaw.envs.kernel import kernel
 
 _QUARTER = (
     (1.00, -0.25, 0.10, 0.05),

@@ -19,7 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from envs.kernel import JIT, kernel
+from deltaw.envs.kernel import JIT, kernel
 
 FULL = (1 << 64) - 1
 AXES = ((1, 0), (0, 1), (-1, 1), (1, 1))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PIL import Image, ImageDraw
 
-from envs.games.othello.notation import moves_of, side_to_move, squares_of
-from envs.games.othello.rules import State
+from deltaw.envs.games.othello.notation import moves_of, side_to_move, squares_of
+from deltaw.envs.games.othello.rules import State
 
 SCALE = 3
 """drawn so many times larger, then scaled down"""

@@ -11,11 +11,11 @@ Five sets:
 
 from __future__ import annotations
 
-from envs.bits import lowest, popcount
-from envs.game import FeatureSet
-from envs.games.othello.boards import CORNERS, NOT_A, NOT_H, down, drop_lowest, mobility, near, signed, up
-from envs.games.othello.rules import C_SQUARES, CELLS, X_SQUARES
-from envs.kernel import kernel
+from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.game import FeatureSet
+from deltaw.envs.games.othello.boards import CORNERS, NOT_A, NOT_H, down, drop_lowest, mobility, near, signed, up
+from deltaw.envs.games.othello.rules import C_SQUARES, CELLS, X_SQUARES
+from deltaw.envs.kernel import kernel
 
 DISCS, SQUARES, CRITERIA, EXPERT = range(4)
 PHASES = 3

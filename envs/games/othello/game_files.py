@@ -13,13 +13,23 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from envs.errors import InputError
-from envs.games.othello import rules
-from envs.games.othello.notation import format_state, move_text, play_transcript, read_move, write_transcript
-from envs.record import Event, GameFile, GameRecord, after, final_state, payoffs_of, read_lines, replay, write_lines
+from deltaw.envs.errors import InputError
+from deltaw.envs.games.othello import rules
+from deltaw.envs.games.othello.notation import format_state, move_text, play_transcript, read_move, write_transcript
+from deltaw.envs.record import (
+    Event,
+    GameFile,
+    GameRecord,
+    after,
+    final_state,
+    payoffs_of,
+    read_lines,
+    replay,
+    write_lines,
+)
 
 if TYPE_CHECKING:
-    from envs.game import Game
+    from deltaw.envs.game import Game
 
 COLOURS = ("B", "W")
 """tags of a move, by seat"""

@@ -11,9 +11,9 @@ import re
 
 import numpy as np
 
-from envs.errors import InputError, short
-from envs.games.othello.boards import FULL, signed
-from envs.games.othello.rules import MAX_MOVES, PASS, State, initial, legal_moves, outcome, play
+from deltaw.envs.errors import InputError, short
+from deltaw.envs.games.othello.boards import FULL, signed
+from deltaw.envs.games.othello.rules import MAX_MOVES, PASS, State, initial, legal_moves, outcome, play
 
 START = "---------------------------OX------XO---------------------------"
 CENTRE = (27, 28, 35, 36)

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs.bits import lowest, popcount
-from envs.games.othello.boards import CORNERS, bit, down, drop_lowest, flips, mobility, scramble, signed
-from envs.kernel import kernel
+from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.games.othello.boards import CORNERS, bit, down, drop_lowest, flips, mobility, scramble, signed
+from deltaw.envs.kernel import kernel
 
 PASS = 64
 CELLS = 64

@@ -1,0 +1,250 @@
+"""Self-play in which every move is searched, compiled: what search-bootstrapped learners share.
+
+    position --opening--> position --search--> value, best move, (nodes, best line) --learn--> --move--> next position
+
+Two searches can be asked, both of the exact minimax value at a fixed depth, so that what they prove is true of every node:
+
+    minimax      plain negamax: the value of every node
+    alphabeta    the engine (`search/tree/engine_node.py`) with selective parts off, in one open window: bounds of every node, and the best line
+
+Every number drawn is keyed by (seed, game, ply, purpose). A search knows nothing of the one before it: history and killers are cleared, and the
+table's keys hold a number of this search; so a run that was interrupted goes on exactly, without keeping them.
+
+Letters: M most moves of a decision, P plies, W integers a state.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from deltaw.envs.bits import EXPLORE, OPENING, TIE, random_unit, random_word
+from deltaw.envs.control import FOREVER, LIMIT, NODES
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.search.algorithms.negamax import negamax
+from deltaw.search.tree import engine_node as engine
+from deltaw.search.tree.engine_node import GENERATION, HISTORY, PLAIN, VERSION, line_start
+from deltaw.search.tree.engine_root import MOVES, Root, search_level
+from deltaw.search.tree.stack import Stack, make_stack
+from deltaw.search.tree.transposition import GENERATIONS, make_table
+
+ENTRIES = 1 << 14
+"""of the transposition table: what the second-level cache holds; deeper than 6 plies more would pay"""
+
+
+class Search(NamedTuple):
+    """A way to search, and its memory."""
+
+    run: Any
+    """run(rules, leaf, visitor, state, depth, version, desk) -> (value for the mover, index of the best move, nodes)"""
+    desk: Any
+    """its memory; desk.root.rows[i] is the state behind move i of the last search"""
+
+
+class PlainDesk(NamedTuple):
+    """Memory of plain minimax."""
+
+    root: Root
+    stack: Stack
+    work: Any
+    """the evaluator's scratch memory"""
+
+
+class EngineDesk(NamedTuple):
+    """Memory of the engine."""
+
+    root: Root
+    memory: engine.Memory
+    options: engine.Options
+    values: np.ndarray
+    """float64 [M]"""
+    work: Any
+
+
+class Settings(NamedTuple):
+    """What kernels are told of a run."""
+
+    seed: int
+    depth: int
+    explore: float
+    """chance of a random move"""
+    opening: int
+    """most random moves at a game's beginning"""
+
+
+class Position(NamedTuple):
+    """Where self-play stands: arrays, so that kernels can change them."""
+
+    row: np.ndarray
+    """int64 [W]"""
+    counts: np.ndarray
+    """int64 [4]: game, ply, games finished, searches"""
+    sums: np.ndarray
+    """float64 [7], of the current step: see below"""
+
+
+GAME, PLY, FINISHED, SEARCHES = range(4)
+ERROR, LENGTH, VISITED, KNOWN, OUTSIDE, LOST, ENDED = range(7)
+"""Position.sums: squared errors of the roots; plies of finished games; nodes searched; nodes learned from; those outside their bounds; nodes that found
+no room; games finished"""
+
+
+def check_searchable(game: Game, learner: str) -> None:
+    """Raises InputError for games that the searches here cannot play."""
+    if game.rules.max_chance > 0:
+        raise InputError(f"learner {learner} searches games without chance; {game.name} has dice: use td_forward")
+    if game.rules.num_players != 2:
+        raise InputError(f"learner {learner} is for two players; {game.name} has {game.rules.num_players}")
+
+
+def make_search(game: Game, name: str, depth: int, work: Any) -> Search:
+    """`name`: minimax or alphabeta; `work`: the evaluator's scratch memory."""
+    most, plies = game.rules.max_moves, depth + 3
+    root = Root(
+        *game.buffers(), np.empty(most), np.empty(most, np.int64), np.zeros(5, np.int64), np.zeros(plies + 1, np.int64)
+    )
+    control = np.zeros(engine.CONTROL_SIZE, np.int64)
+    if name == "minimax":
+        return Search(search_plainly, PlainDesk(root, make_stack(game, depth, control, work), work))
+    frames = np.zeros((plies, 2 * most + 3 + plies), np.int64)
+    memory = engine.Memory(frames, make_table(ENTRIES), control, work)
+    return Search(search_pruned, EngineDesk(root, memory, PLAIN, np.empty(most), work))
+
+
+def make_position(game: Game) -> Position:
+    return Position(game.row(game.rules.initial()), np.zeros(4, np.int64), np.zeros(7))
+
+
+def position_state(position: Position) -> dict[str, Any]:
+    """For a checkpoint."""
+    return {"row": torch.from_numpy(position.row.copy()), "played": torch.from_numpy(position.counts.copy())}
+
+
+def restore_position(position: Position, state: dict[str, Any]) -> None:
+    position.row[:], position.counts[:] = state["row"].numpy(), state["played"].numpy()
+
+
+def renew(search: Search) -> None:
+    """Empties the table: its entries may be of searches that are yet to come."""
+    if isinstance(search.desk, EngineDesk):
+        search.desk.memory.table[:] = 0
+
+
+# --- searches -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def allow_everything(control):
+    control[:4] = 0
+    control[LIMIT] = FOREVER
+
+
+@kernel
+def search_plainly(rules, leaf, visitor, state, depth, version, desk):
+    """Minimax without pruning; the visitor sees exact values. Precondition: `state` is a decision, depth >= 1."""
+    root, mover = desk.root, rules.seat(state)
+    allow_everything(desk.stack.control)
+    best, index = -np.inf, np.int64(0)
+    root.found[MOVES] = rules.expand(state, root.moves, root.rows)
+    for i in range(root.found[MOVES]):
+        child = rules.load(root.rows[i])
+        value = negamax(rules, leaf, visitor, child, depth - 1, desk.stack)
+        if rules.seat(child) != mover:
+            value = -value
+        if value > best:
+            best, index = value, np.int64(i)
+    return best, index, desk.stack.control[NODES]
+
+
+@kernel
+def search_pruned(rules, leaf, visitor, state, depth, version, desk):
+    """The engine's search of one depth in an open window; the same value, and the best line in frames[0]. `version`: number of this search."""
+    root, memory = desk.root, desk.memory
+    control, frames = memory.control, memory.frames
+    allow_everything(control)
+    control[HISTORY:] = 0
+    frames[:, 2 * rules.max_moves : 2 * rules.max_moves + 2] = -1
+    # The table's old entries are another version's, so none is found; but one of the same generation may keep its place.
+    control[VERSION] = random_word(version, 0, 0, TIE)
+    control[GENERATION] = version % GENERATIONS
+    if control[GENERATION] == 0:
+        memory.table[:] = 0
+    n = rules.expand(state, root.moves, root.rows)
+    root.found[MOVES] = n
+    for i in range(n):
+        root.order[i] = i
+    best, index, _ = search_level(
+        rules, leaf, visitor, desk.options, state, depth, -np.inf, np.inf, memory, root, desk.values
+    )
+    # Weights that have diverged give values that are no numbers; no move is then better than any, and index is -1.
+    return best, max(index, np.int64(0)), control[NODES]
+
+
+@kernel
+def end_of_line(rules, state, desk):
+    """The state at the end of the best line that `search_pruned` has found from `state`."""
+    line = desk.memory.frames[0, line_start(rules) :]
+    for i in range(line[0]):
+        state = rules.play(state, line[1 + i])
+    return state
+
+
+# --- self-play ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def position_to_search(rules, position, settings, root):
+    """The state of `position`; where a game begins, after its random opening, which never ends the game."""
+    state, counts = rules.load(position.row), position.counts
+    if counts[PLY] > 0 or settings.opening == 0:
+        return state
+    for ply in range(random_word(settings.seed, counts[GAME], 0, EXPLORE) % (settings.opening + 1)):
+        n = rules.expand(state, root.moves, root.rows)
+        child = rules.load(root.rows[random_word(settings.seed, counts[GAME], ply, OPENING) % n])
+        if rules.outcome(child)[0]:
+            break
+        state = child
+        counts[PLY] += 1
+    rules.store(state, position.row)
+    return state
+
+
+@kernel
+def look(rules, search, leaf, visitor, position, settings):
+    """Searches the position: (state, value for the mover, index of the best move)."""
+    state = position_to_search(rules, position, settings, search.desk.root)
+    version = position.counts[SEARCHES]
+    position.counts[SEARCHES] += 1
+    value, best, nodes = search.run(rules, leaf, visitor, state, np.int64(settings.depth), version, search.desk)
+    position.sums[VISITED] += nodes
+    return state, value, best
+
+
+@kernel
+def move_on(rules, root, position, settings, best):
+    """Plays the best move, or a random one: (whether it was random, whether the game is over, its result for seat 0)."""
+    counts, sums, seed = position.counts, position.sums, settings.seed
+    game, ply = counts[GAME], counts[PLY]
+    explored = settings.explore > 0.0 and random_unit(seed, game, ply, EXPLORE) < settings.explore
+    if explored:
+        best = random_word(seed, game, ply, OPENING) % root.found[MOVES]
+    child = rules.load(root.rows[best])
+    over, result = rules.outcome(child)
+    if rules.seat(child) == 1:
+        result = -result
+    counts[PLY] += 1
+    if not over and rules.max_plies > 0 and counts[PLY] >= rules.max_plies:
+        over, result = True, np.int64(0)
+    rules.store(child, position.row)
+    if over:
+        sums[LENGTH] += counts[PLY]
+        sums[ENDED] += 1.0
+        counts[GAME] += 1
+        counts[PLY] = 0
+        counts[FINISHED] += 1
+        rules.store(rules.initial(), position.row)
+    return explored, over, np.float64(result)

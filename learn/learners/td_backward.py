@@ -1,0 +1,326 @@
+"""TD(lambda), backward view: online, with eligibility traces, for any torch module.
+
+    e <- lambda e + grad v_t;   W <- W + c (v_{t+1} - v_t) e;   e = 0 at each game's start
+
+With lambda = 0, one game and one output this is the lecture's rule, dW_t = c (v_{t+1} - v_t) grad v_t, to the bit. (Sutton 1988, equations 3 and 4;
+Tesauro 1992.) Several outputs are treated one by one, a trace each; B games side by side take the mean of their updates.
+
+Everything is kept from White's side (seat 0): a state seen from seat 1 has its outputs flipped, and so have their gradients. A head over classes takes the gradient of
+its logits, which is what cross-entropy leaves; its error is still the difference of chances. So the view equals the forward one (`learn/learners/td_forward.py`) while the weights stand still.
+
+Letters: B games, K outputs, P weights, F features, S successors of all B decisions together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call, jacrev, vmap
+
+from deltaw.envs.bits import EXPLORE, random_unit, random_word
+from deltaw.envs.chance import roll
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.learn.knobs import Count, NotNegative, Positive, Range, Share, check
+from deltaw.learn.learner import Metrics
+from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.weights.networks import Network, check_device, network_of
+from deltaw.learn.workers.backend import Backend
+from deltaw.search.evaluators.evaluator import Evaluator
+
+
+@dataclass
+class Options:
+    trace: Share = 0.7
+    """lambda, 0 .. 1"""
+    step_size: Positive = 0.1
+    """c"""
+    step_size_end: NotNegative = 0.01
+    schedule: Schedule = "linear"
+    """constant, linear or cosine, over the budget of games"""
+    slots: Annotated[int, Range(1, 4096)] = 16
+    """B, games side by side, each with a trace for every weight and output; 1 is the algorithm of the books"""
+    plies: Count = 50
+    """positions each game moves on in one step of the learner"""
+    explore: Share = 0.0
+    """chance of a random move, which resets the trace"""
+    device: str = "cpu"
+
+
+def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> BackwardTD:
+    """The learner of this module; raises InputError."""
+    check(options)
+    check_device(options.device)
+    return BackwardTD(network_of(start), options, seed=seed, budget=budget)
+
+
+class Moves(NamedTuple):
+    """The successors of B decisions, one decision after the other."""
+
+    rows: np.ndarray
+    """int64 [S, W]"""
+    features: np.ndarray
+    """float32 [S, F]"""
+    over: np.ndarray
+    """int8 [S]: the game ends there"""
+    results: np.ndarray
+    """int64 [S]: for seat 0, where it does"""
+    seats: np.ndarray
+    """int64 [S]: seat of the successor's mover"""
+    begins: np.ndarray
+    """int64 [B + 1]: decision b has the successors begins[b] .. begins[b + 1]"""
+
+
+class BackwardTD:
+    """A `Learner`."""
+
+    def __init__(self, network: Network, options: Options, *, seed: int, budget: int) -> None:
+        self.network, self.options, self.seed, self.budget = network.to(options.device), options, seed, budget
+        self.game: Game = network.game
+        self.games = self.positions = 0
+        self.trace = TraceUpdate(network, options.slots)
+        self.number = np.arange(options.slots, dtype=np.int64)  # of the game in each slot
+        self.ply = np.zeros(options.slots, np.int64)
+        start = self.game.row(self.game.rules.initial())
+        self.rows = np.repeat(start[None], options.slots, axis=0)
+        self._expander = Expander(
+            self.game, network.features.spec, network.features.num_features, network.features.max_active
+        )
+
+    def step(self) -> Metrics:
+        errors, rate = [], 0.0
+        for _ in range(self.options.plies):
+            rate = step_size(
+                self.options.schedule, self.options.step_size, self.options.step_size_end, self.games / self.budget
+            )
+            errors.append(self._ply(rate))
+        squared = torch.stack(errors).square().mean()
+        norm = float(self.trace.eligibility.square().sum(dim=(1, 2)).sqrt().mean())
+        scalars = {"train/td_error": float(squared.sqrt()), "train/trace_norm": norm, "train/step_size": rate}
+        return Metrics(self.games, self.positions, scalars)
+
+    def _ply(self, rate: float) -> Tensor:
+        """One move in every slot, and one update; returns the errors [B, K]."""
+        moves = self._expander.expand(self.rows, self.seed, self.number, self.ply)
+        outputs, values = self._judge(moves)
+        chosen, explored = self._choose(moves, values)
+        before, seats = self._expander.features(self.rows)
+        errors = self.trace.update(
+            self._tensor(before),
+            torch.from_numpy(seats),
+            outputs[chosen],
+            torch.from_numpy(explored),
+            self.options.trace,
+            rate,
+        )
+        self._advance(moves, chosen)
+        return errors
+
+    def _judge(self, moves: Moves) -> tuple[Tensor, Tensor]:
+        """Outputs [S, K] and values [S] of all successors from White's side; exact where the game is over."""
+        with torch.no_grad():
+            outputs = self.network.outputs(self._tensor(moves.features)).cpu()
+        seats = torch.from_numpy(moves.seats)
+        outputs = torch.where((seats == 1)[:, None], flipped(outputs, self.network.head), outputs)
+        over = torch.from_numpy(moves.over.astype(bool))
+        outputs = torch.where(over[:, None], certain(torch.from_numpy(moves.results), self.network), outputs)
+        values = outputs @ self.network.outcomes.cpu() if self.network.head == "classes" else outputs[:, 0]
+        return outputs, values
+
+    def _choose(self, moves: Moves, values: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Index [B] of the best successor of every decision for its mover (now and then a random one), and which were random."""
+        chosen = np.empty(self.options.slots, np.int64)
+        explored = np.zeros(self.options.slots, bool)
+        for b in range(self.options.slots):
+            begin, end = moves.begins[b], moves.begins[b + 1]
+            sign = 1.0 if self._expander.seat(self.rows[b]) == 0 else -1.0
+            chosen[b] = begin + int(torch.argmax(sign * values[begin:end]))
+            if (
+                self.options.explore
+                and random_unit(self.seed, self.number[b], self.ply[b], EXPLORE) < self.options.explore
+            ):
+                word = random_word(self.seed, self.number[b] + 1, self.ply[b], EXPLORE)
+                chosen[b] = begin + word % (end - begin)
+                explored[b] = not moves.over[chosen[b]]
+        return chosen, explored
+
+    def _advance(self, moves: Moves, chosen: np.ndarray) -> None:
+        over = moves.over[chosen].astype(bool)
+        if self.game.rules.max_plies:
+            over |= self.ply + 1 >= self.game.rules.max_plies
+        self.positions += len(chosen)
+        self.games += int(over.sum())
+        self.rows = np.where(over[:, None], self.game.row(self.game.rules.initial()), moves.rows[chosen])
+        self.ply = np.where(over, 0, self.ply + 1)
+        self.number = np.where(over, self.number + self.options.slots, self.number)
+        self.trace.end_games(torch.from_numpy(over))
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self.options.device, next(self.network.parameters()).dtype)
+
+    def evaluator(self) -> Evaluator:
+        trained = {"method": "td-backward", "lambda": self.options.trace, "games": self.games, "seed": self.seed}
+        return self.network.evaluator(trained)
+
+    def finite(self) -> bool:
+        return all(bool(torch.isfinite(p).all()) for p in self.network.parameters())
+
+    def state(self) -> dict[str, Any]:
+        arrays = {"rows": self.rows, "ply": self.ply, "number": self.number}
+        return {
+            "counts": [self.games, self.positions],
+            "network": self.network.state_dict(),
+            "eligibility": self.trace.eligibility,
+            "slots": {name: torch.from_numpy(a) for name, a in arrays.items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.games, self.positions = state["counts"]
+        self.network.load_state_dict(state["network"])
+        self.trace.eligibility = state["eligibility"].to(self.options.device)
+        slots = {name: tensor.numpy() for name, tensor in state["slots"].items()}
+        self.rows, self.ply, self.number = slots["rows"], slots["ply"], slots["number"]
+
+
+class TraceUpdate:
+    """The equations of this module's head, for B games and any module with `outputs`, `forward` and `head`."""
+
+    def __init__(self, network: Network, slots: int) -> None:
+        self.network = network
+        self._parameters = dict(network.named_parameters())
+        size = sum(p.numel() for p in self._parameters.values())
+        outputs = len(network.outcomes) if network.head == "classes" else 1
+        some = next(network.parameters())
+        self.eligibility = torch.zeros((slots, outputs, size), dtype=some.dtype, device=some.device)
+
+    def update(
+        self, x: Tensor, seats: Tensor, following: Tensor, explored: Tensor, trace: float, rate: float
+    ) -> Tensor:
+        """One step for B games; returns the errors [B, K].
+
+        x: features [B, F] of the states s_t; seats [B]: their movers; following: outputs [B, K] of s_{t+1} from White's side (the result where the game is
+        over); explored [B]: the move was random, so s_t learns nothing and the trace restarts.
+        """
+        device = self.eligibility.device
+        gradient, outputs = self._gradient(x)
+        black = (seats == 1).to(device)
+        head = self.network.head
+        gradient = torch.where(black[:, None, None], flipped(gradient, head), gradient)
+        outputs = torch.where(black[:, None], flipped(outputs, head), outputs)
+        self.eligibility = trace * self.eligibility + gradient
+        errors = following.to(outputs) - outputs
+        errors = torch.where(explored.to(device)[:, None], torch.zeros_like(errors), errors)
+        step = torch.einsum("bk,bkp->p", (rate / len(x)) * errors, self.eligibility)
+        with torch.no_grad():
+            begin = 0
+            for parameter in self._parameters.values():
+                parameter.add_(step[begin : begin + parameter.numel()].view_as(parameter))
+                begin += parameter.numel()
+        self.end_games(explored)
+        return errors.cpu()
+
+    def end_games(self, over: Tensor) -> None:
+        """Forget the traces of these games."""
+        self.eligibility[over.to(self.eligibility.device)] = 0.0
+
+    def _gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Per game and output the gradient [B, K, P] of what is learned, and the outputs [B, K]."""
+
+        def learned(parameters: dict[str, Tensor], row: Tensor) -> Tensor:
+            logits = functional_call(self.network, parameters, (row[None],))[0]
+            return self.network.scale * torch.tanh(logits) if self.network.head == "tanh" else logits
+
+        detached = {name: p.detach() for name, p in self._parameters.items()}
+        jacobian = vmap(jacrev(learned), in_dims=(None, 0))(detached, x)
+        with torch.no_grad():
+            outputs = self.network.outputs(x)
+        return torch.cat([j.flatten(2) for j in jacobian.values()], dim=2), outputs
+
+
+def flipped(outputs: Tensor, head: str) -> Tensor:
+    """Outputs, or their gradients, [B, K, ...] from the other side."""
+    return outputs.flip(1) if head == "classes" else -outputs
+
+
+def certain(results: Tensor, network: Network) -> Tensor:
+    """Outputs [B, K] of finished games with these results."""
+    if network.head == "classes":
+        return (results[:, None] == network.outcomes.cpu()[None]).to(next(network.parameters()).dtype)
+    return results[:, None].to(next(network.parameters()).dtype)
+
+
+# --- kernels ------------------------------------------------------------------------------------------------------
+
+
+class Expander:
+    """Expands B decisions at once into dense features, for evaluators that live outside compiled code."""
+
+    def __init__(self, game: Game, spec: tuple[int, ...], num_features: int, max_active: int) -> None:
+        self.game, self.spec, self.num_features = game, np.array(spec, np.int64), num_features
+        self._index, self._value = np.empty(max_active, np.int32), np.empty(max_active, np.float32)
+        self._moves, self._rows = game.buffers()
+
+    def seat(self, row: np.ndarray) -> int:
+        return int(self.game.rules.seat(self.game.unrow(row)))
+
+    def expand(self, rows: np.ndarray, seed: int, number: np.ndarray, ply: np.ndarray) -> Moves:
+        """Roll the dice of B states [B, W] and list all successors."""
+        size = 64 * len(rows)
+        while True:
+            moves = Moves(
+                np.empty((size, rows.shape[1]), np.int64),
+                np.zeros((size, self.num_features), np.float32),
+                np.zeros(size, np.int8),
+                np.zeros(size, np.int64),
+                np.zeros(size, np.int64),
+                np.zeros(len(rows) + 1, np.int64),
+            )
+            work = (self.spec, self._index, self._value, self._moves, self._rows)
+            n = expand_all(self.game.rules, rows, seed, number, ply, work, moves)
+            if n <= size:
+                return Moves(
+                    moves.rows[:n], moves.features[:n], moves.over[:n], moves.results[:n], moves.seats[:n], moves.begins
+                )
+            size = n
+
+    def features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Dense features [B, F] of states, and their seats [B]."""
+        dense, seats = np.zeros((len(rows), self.num_features), np.float32), np.empty(len(rows), np.int64)
+        describe(self.game.rules, rows, self.spec, self._index, self._value, dense, seats)
+        return dense, seats
+
+
+@kernel
+def expand_all(rules, rows, seed, number, ply, work, out):
+    """Fill `out`; returns how many successors there are, and writes none beyond its size."""
+    spec, index, value, moves, results = work
+    n = 0
+    for b in range(len(rows)):
+        state = roll(rules, rules.load(rows[b]), seed, number[b], ply[b])
+        k = rules.expand(state, moves, results)
+        for i in range(k):
+            if n < len(out.rows):
+                child = rules.load(results[i])
+                out.rows[n] = results[i]
+                out.seats[n] = rules.seat(child)
+                over, result = rules.outcome(child)
+                out.over[n] = over
+                out.results[n] = result if out.seats[n] == 0 else -result
+                for j in range(rules.features(child, spec, index, value)):
+                    out.features[n, index[j]] = value[j]
+            n += 1
+        out.begins[b + 1] = n
+    return n
+
+
+@kernel
+def describe(rules, rows, spec, index, value, dense, seats):
+    for b in range(len(rows)):
+        state = rules.load(rows[b])
+        seats[b] = rules.seat(state)
+        for j in range(rules.features(state, spec, index, value)):
+            dense[b, index[j]] = value[j]

@@ -1,0 +1,309 @@
+"""Self-play in lock-step: B games side by side, compiled, the same for any number of threads.
+
+Letters: B slots (games in progress), W integers a state, K outputs of the evaluator, T positions of a game so far, C capacity of a slot's history, R evaluators
+(rows) in the population.
+
+    choose (1 ply) -> record -> play -> ... -> game over -> lambda-returns of the whole game -> batch of (state, target)
+
+Slot i plays the games i, i + B, i + 2B, ...; every random number is keyed by (seed, game, ply, purpose). So the games do not depend on
+how the slots are shared among threads, on exploration elsewhere, or on when a run was interrupted.
+
+The lambda-return of position t, from its mover's side ([1] section 12.1, the forward view):
+
+    G_t = (1 - lambda) v_{t+1} + lambda G_{t+1},   G_{T-1} = z  (the result, a draw as Settings.draw),   v and G flipped wherever the seat changes
+
+[1] Sutton & Barto, Reinforcement Learning, 2nd ed. 2018.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from deltaw.envs.bits import EXPLORE, random_unit, random_word
+from deltaw.envs.chance import roll
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.learn.workers.backend import Backend, Serial, Shared
+from deltaw.search.evaluators.leaf import CLASSES, Leaf, Weights, forget
+from deltaw.search.players.plies import make_bench, score_moves
+
+
+class Slots(NamedTuple):
+    """Games in progress; all that must be kept to go on exactly. Arrays, first axis B."""
+
+    game: np.ndarray
+    """int64 [B]: number of the game being played"""
+    ply: np.ndarray
+    """int64 [B]: positions recorded in `rows`, the current one included"""
+    rows: np.ndarray
+    """int64 [B, C, W]: the positions, each as it was valued: before the dice"""
+    outputs: np.ndarray
+    """float32 [B, C, K]: the evaluator's outputs on them when they were reached"""
+    explored: np.ndarray
+    """int8 [B, C]: 1 where the move made from there was exploratory"""
+
+
+class Settings(NamedTuple):
+    seed: int
+    trace: float
+    """lambda, 0 .. 1"""
+    explore: float
+    """chance of a random move"""
+    plies: int
+    """positions each slot moves on in one call"""
+    draw: float = 0.0
+    """what a drawn game counts for seat 0 where one value is learned; chances (a head over classes) know draws as draws"""
+
+
+class Batch(NamedTuple):
+    """Positions of finished games and what their values should have been."""
+
+    rows: np.ndarray
+    """int64 [N, W]"""
+    targets: np.ndarray
+    """float32 [N, K]: lambda-returns"""
+    outputs: np.ndarray
+    """float32 [N, K]: what the evaluator said when the position was reached"""
+    games: int
+    """games that ended"""
+    results: np.ndarray
+    """int64 [games]: for the first mover (seat 0)"""
+    lengths: np.ndarray
+    """int64 [games]: positions of each game"""
+
+
+class Shard(NamedTuple):
+    """Some slots to be moved on: all that it takes, so that another process can do it."""
+
+    game: Game
+    leaf: Shared[Leaf]
+    """its weights have a leading axis R"""
+    slots: Slots
+    """views of the engine's: a worker in this process moves them on in place, any other a copy, which it returns"""
+    assign: np.ndarray
+    stride: int
+    """B: from a slot's game to its next"""
+    settings: Settings
+
+
+@dataclass
+class SelfPlay:
+    """The lock-step engine for evaluators in compiled form; `population` holds R of them, stacked."""
+
+    game: Game
+    leaf: Leaf
+    """its weights have a leading axis R"""
+    slots: Slots
+    assign: np.ndarray
+    """int64 [B, seats]: which of the R evaluators plays the seat"""
+    backend: Backend = field(default_factory=Serial)
+
+    def __post_init__(self) -> None:
+        parts = np.array_split(np.arange(len(self.slots.game)), self.backend.workers)
+        self._parts = [slice(int(p[0]), int(p[-1]) + 1) for p in parts if len(p)]
+
+    def play(self, settings: Settings) -> Batch:
+        """Every slot moves on by `settings.plies` positions; what ended comes back."""
+        self._make_room(settings.plies)
+        leaf = self.backend.share(self.leaf)
+        shards = [
+            Shard(
+                self.game,
+                leaf,
+                Slots(*(array[part] for array in self.slots)),
+                self.assign[part],
+                len(self.slots.game),
+                settings,
+            )
+            for part in self._parts
+        ]
+        played = self.backend.map(play_shard, shards)
+        for shard, (_, slots) in zip(shards, played, strict=True):
+            if slots is not shard.slots:  # a worker elsewhere had a copy
+                for mine, moved in zip(shard.slots, slots, strict=True):
+                    mine[...] = moved
+        parts = [batch for batch, _ in played]
+        return Batch(
+            rows=np.concatenate([p.rows for p in parts]),
+            targets=np.concatenate([p.targets for p in parts]),
+            outputs=np.concatenate([p.outputs for p in parts]),
+            games=sum(p.games for p in parts),
+            results=np.concatenate([p.results for p in parts]),
+            lengths=np.concatenate([p.lengths for p in parts]),
+        )
+
+    def _make_room(self, plies: int) -> None:
+        """At least double the histories' capacity when a game may outgrow it."""
+        capacity, needed = self.slots.rows.shape[1], int(self.slots.ply.max()) + plies + 1
+        if needed <= capacity:
+            return
+        more = max(needed - capacity, capacity)
+        longer = (np.pad(a, [(0, 0), (0, more)] + [(0, 0)] * (a.ndim - 2)) for a in self.slots[2:])
+        self.slots = Slots(self.slots.game, self.slots.ply, *longer)
+
+
+def new_slots(game: Game, outputs: int, size: int, capacity: int = 256) -> Slots:
+    """B fresh slots; game i starts in slot i when it is first played."""
+    return Slots(
+        game=np.arange(size, dtype=np.int64),
+        ply=np.zeros(size, np.int64),
+        rows=np.zeros((size, capacity, game.rules.width), np.int64),
+        outputs=np.zeros((size, capacity, outputs), np.float32),
+        explored=np.zeros((size, capacity), np.int8),
+    )
+
+
+def trimmed(slots: Slots) -> Slots:
+    """The slots without the unused end of their histories (which may hold old games)."""
+    used = int(slots.ply.max()) + 1
+    return Slots(slots.game, slots.ply, *(np.ascontiguousarray(a[:, :used]) for a in slots[2:]))
+
+
+def play_shard(shard: Shard) -> tuple[Batch, Slots]:
+    """Move the slots of the shard on; returns what ended, and the slots."""
+    slots, settings = shard.slots, shard.settings
+    leaf = shard.leaf.value
+    bench = make_bench(leaf._replace(weights=member(leaf.weights, 0)), shard.game)
+    most = int(slots.ply.sum()) + len(slots.ply) * settings.plies
+    rows = np.empty((most, slots.rows.shape[2]), np.int64)
+    targets = np.empty((most, slots.outputs.shape[2]), np.float32)
+    outputs = np.empty_like(targets)
+    ended = np.empty((2, len(slots.game) * settings.plies), np.int64)
+    n, games = play_slots(
+        shard.game.rules, leaf, slots, shard.assign, shard.stride, settings, bench, rows, targets, outputs, ended
+    )
+    return Batch(rows[:n], targets[:n], outputs[:n], int(games), ended[0, :games], ended[1, :games]), slots
+
+
+def stack(weights: list[Weights]) -> Weights:
+    """A population: the arrays of equally shaped evaluators stacked along a new first axis R; the rest is common."""
+    return weights[0]._replace(first=np.stack([w.first for w in weights]), dense=np.stack([w.dense for w in weights]))
+
+
+@kernel
+def member(population, r):
+    """Evaluator r of a population, as views."""
+    return Weights(
+        population.first[r],
+        population.dense[r],
+        population.sizes,
+        population.activation,
+        population.head,
+        population.scale,
+        population.outcomes,
+        population.spec,
+    )
+
+
+# --- kernels ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def play_slots(rules, leaf, slots, assign, stride, settings, bench, rows, targets, outputs, ended):
+    """Move every slot on by settings.plies positions; append finished games. Returns (positions, games)."""
+    n, games = 0, 0
+    for slot in range(len(slots.game)):
+        for _ in range(settings.plies):
+            if slots.ply[slot] == 0:
+                begin_game(rules, leaf, slots, slot, assign[slot, 0], bench)
+            result, over = play_one(rules, leaf, slots, slot, assign[slot], settings, bench)
+            if over:
+                ended[0, games] = result
+                ended[1, games] = slots.ply[slot]
+                games += 1
+                n = lambda_returns(rules, leaf.weights, slots, slot, result, settings, n, rows, targets, outputs)
+                slots.ply[slot] = 0
+                slots.game[slot] += stride
+    return n, games
+
+
+@kernel
+def begin_game(rules, leaf, slots, slot, r, bench):
+    state = rules.initial()
+    rules.store(state, slots.rows[slot, 0])
+    forget(bench.work)
+    leaf.evaluate(rules, member(leaf.weights, r), state, bench.work)
+    slots.outputs[slot, 0] = bench.work.chances
+    slots.explored[slot, 0] = 0
+    slots.ply[slot] = 1
+
+
+@kernel
+def play_one(rules, leaf, slots, slot, assign, settings, bench):
+    """Dice and move from the slot's last position; returns (result for seat 0, over)."""
+    t = slots.ply[slot] - 1
+    state = rules.load(slots.rows[slot, t])
+    state = roll(rules, state, settings.seed, slots.game[slot], t)
+    chooser = Leaf(leaf.evaluate, member(leaf.weights, assign[rules.seat(state)]), leaf.expect)
+    n, best = score_moves(rules, chooser, state, 1, 0, 0.0, bench)
+    if settings.explore > 0.0 and random_unit(settings.seed, slots.game[slot], t, EXPLORE) < settings.explore:
+        best = random_word(settings.seed, slots.game[slot] + 1, t, EXPLORE) % n
+        slots.explored[slot, t] = 1
+    child = rules.load(bench.rows[0, best])
+    over, value = rules.outcome(child)
+    if not over and rules.max_plies > 0 and t + 1 >= rules.max_plies:
+        over, value = True, np.int64(0)
+    if over:
+        if rules.seat(child) != 0:
+            value = -value
+        return value, True
+    rules.store(child, slots.rows[slot, t + 1])
+    slots.outputs[slot, t + 1] = bench.outputs[best]
+    slots.explored[slot, t + 1] = 0
+    slots.ply[slot] += 1
+    return np.int64(0), False
+
+
+@kernel
+def lambda_returns(rules, weights, slots, slot, result, settings, n, rows, targets, outputs):
+    """Append the positions of a finished game with their lambda-returns; see the module's equation. An exploratory move teaches
+    nothing to the position it was made in, and what follows it nothing to those before, unless it ended the game."""
+    length = slots.ply[slot]
+    classes = weights.head == CLASSES
+    size = targets.shape[1]
+    target = np.zeros(size, targets.dtype)
+    seat = 0
+    if classes:
+        for k in range(size):
+            target[k] = 1.0 if weights.outcomes[k] == result else 0.0
+    else:
+        target[0] = settings.draw if result == 0 else result
+    for t in range(length - 1, -1, -1):
+        own_seat = rules.seat(rules.load(slots.rows[slot, t]))
+        if own_seat != seat:
+            flip(target, classes)
+            seat = own_seat
+        last = t == length - 1
+        if not slots.explored[slot, t] or last:
+            rows[n] = slots.rows[slot, t]
+            targets[n] = target
+            outputs[n] = slots.outputs[slot, t]
+            n += 1
+        keep = 0.0 if slots.explored[slot, t] and not last else settings.trace
+        for k in range(size):  # now v_t and G_t become what t - 1 looks at
+            target[k] = (1.0 - keep) * slots.outputs[slot, t, k] + keep * target[k]
+    return n
+
+
+@kernel
+def flip(target, classes):
+    """The same outputs from the other side."""
+    if classes:
+        for k in range(len(target) // 2):
+            other = len(target) - 1 - k
+            target[k], target[other] = target[other], target[k]
+    else:
+        target[0] = -target[0]
+
+
+@kernel
+def dense_features(rules, spec, rows, index, value, out):
+    """Features of states rows [N, W] as a dense matrix out [N, F]."""
+    out[:] = 0.0
+    for i in range(len(rows)):
+        n = rules.features(rules.load(rows[i]), spec, index, value)
+        for j in range(n):
+            out[i, index[j]] = value[j]

@@ -1,0 +1,132 @@
+"""What a program or a page may ask for: games, and the players of each by name.
+
+The list is made once, from names and files that somebody gave on a command line. A request can only name what is on it: nothing that a request
+says is ever opened as a file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from deltaw.envs import games
+from deltaw.envs.errors import InputError, short
+from deltaw.envs.game import Baseline, Game
+from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator
+from deltaw.search.evaluators.named import DEFAULT, FILES, ONNX, find_evaluator, only_by_plies, shipped
+from deltaw.search.evaluators.onnx_file import OnnxEvaluator, load_onnx
+from deltaw.search.players.spec import PlayerSpec, parse_player
+
+
+class Offered(NamedTuple):
+    """A player of one game."""
+
+    name: str
+    """as requests name it: a file without its folder and ending"""
+    description: str
+    game: Game
+    evaluator: Evaluator | Baseline | OnnxEvaluator
+    spec: PlayerSpec
+
+    @property
+    def only_ranks(self) -> bool:
+        return isinstance(self.evaluator, Baseline) and self.evaluator.kind == "rank"
+
+    @property
+    def searches(self) -> bool:
+        """Whether it searches where nothing else is said; else it plays by plies."""
+        if self.spec.searches:
+            return True
+        return self.spec.plies is None and not only_by_plies(self.evaluator) and self.game.rules.max_chance == 0
+
+
+class Offer(NamedTuple):
+    """Games and their players, the first of each being the default."""
+
+    games: dict[str, Game]
+    players: dict[str, dict[str, Offered]]
+
+    def game(self, name: str) -> Game:
+        if name not in self.games:
+            raise InputError(f"there is no game {short(name)} here; there are: {', '.join(self.games)}")
+        return self.games[name]
+
+    def player(self, game: str, name: str | None) -> Offered:
+        """The player called `name`, or the game's first; raises InputError."""
+        known = self.players[game]
+        if not known:
+            raise InputError(f"{game} has no player yet: train one, and start again with its file")
+        if name is None:
+            return next(iter(known.values()))
+        if name not in known:
+            raise InputError(f"there is no player {short(name)} of {game} here; there are: {', '.join(known)}")
+        return known[name]
+
+
+def make_offer(names: Sequence[str], players: Sequence[str] = ()) -> Offer:
+    """These games, each with those of `players` that play it, written as `deltaw.search.players.spec` says; where there are none, with its shipped evaluators and
+    its baselines.
+
+    Raises InputError for games and players that there are not, and for a player of none of the games.
+    """
+    known = {name: games.load(name) for name in names}
+    offered: dict[str, dict[str, Offered]] = {name: {} for name in known}
+    for text in players:
+        _add(offered, text, _matching(known.values(), text))
+    for name, game in known.items():
+        if not offered[name]:
+            for text in _usual(game):
+                _add(offered, text, [(game, find_evaluator(game, text))])
+    return Offer(known, offered)
+
+
+def _add(offered: dict[str, dict[str, Offered]], text: str, found: Iterable[tuple[Game, Any]]) -> None:
+    spec = parse_player(text)
+    if spec.ties:
+        raise InputError(f"{text}: ties are broken at random in matches only; here the first of equal moves is played")
+    name = (Path(spec.name).stem if spec.name.endswith(FILES) else spec.name) + text.removeprefix(spec.name)
+    for game, evaluator in found:
+        if name in offered[game.name]:
+            raise InputError(f"two players of {game.name} are called {name}: give one of the files another name")
+        offered[game.name][name] = Offered(name, describe(evaluator), game, evaluator, spec)
+
+
+def _usual(game: Game) -> list[str]:
+    """Shipped evaluators and baselines, the default first; for more than two players, the baselines that know everybody's payoff."""
+    names = sorted(shipped(game), key=lambda name: name != DEFAULT)
+    wanted = ("payoffs",) if game.rules.num_players > 2 else ("value", "rank")
+    return [*names, *(name for name, baseline in game.baselines.items() if baseline.kind in wanted)]
+
+
+def _matching(known: Iterable[Game], text: str) -> list[tuple[Game, Any]]:
+    """The games that the player `text` plays, each with the evaluator; raises InputError where there is none."""
+    name, known = parse_player(text).name, list(known)
+    named = [game for game in known if name in game.baselines or name in shipped(game)]
+    if named:
+        return [(game, find_evaluator(game, name)) for game in named]
+    if not (os.path.exists(name) or name.endswith(FILES)):
+        find_evaluator(known[0], name)  # raises, with the names that there are
+    evaluator = load_onnx(name) if name.endswith(ONNX) else load_evaluator(name)
+    game = next((game for game in known if game.name == evaluator.game.name), None)
+    if game is None:
+        raise InputError(
+            f"{name} evaluates {evaluator.game.name}, which is not among: {', '.join(g.name for g in known)}"
+        )
+    return [(game, evaluator)]
+
+
+def describe(evaluator: Evaluator | Baseline | OnnxEvaluator) -> str:
+    """A phrase about a player, which names no file."""
+    if isinstance(evaluator, Baseline):
+        ranks = "; it only ranks moves" if evaluator.kind == "rank" else ""
+        return f"handmade: {evaluator.about}{ranks}"
+    if isinstance(evaluator, OnnxEvaluator):
+        return "a network in an ONNX file"
+    description = evaluator.description
+    kinds = {"mlp": "network", "linear": "linear evaluator", "ntuple": "n-tuple network"}
+    sizes = "-".join(map(str, description.sizes))
+    learned = description.trained.get("games")
+    how = f", learned from {learned:,} games" if isinstance(learned, int) else ""
+    return f"{kinds[description.kind]} {sizes}{how}"

@@ -1,0 +1,308 @@
+"""The line protocol's requests and answers, without any input or output: one JSON object in, one out (docs/protocol.md).
+
+    request = read_request(line)                    InputError: not JSON, not an object, too long
+    answer = protocol.answer(request, thinker)      a dict that JSON can write; errors are answers too
+
+`search/lines.py` is the door for programs (standard input and output), `search/serve.py` the one for pages (HTTP). Requests come from strangers: every
+key is checked, what takes time is limited, and an error is one line that names no file.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import secrets
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deltaw.envs.chance import pick_chance
+from deltaw.envs.control import Switch
+from deltaw.envs.errors import InputError, cut, one_line, short
+from deltaw.envs.texts import read_json
+from deltaw.search.databases.database import program_version
+from deltaw.search.doors import view
+from deltaw.search.doors.offer import Offer, Offered
+from deltaw.search.doors.thinker import Thinker, Thought, Wish
+
+MOST_BYTES = 1 << 16
+"""of a request"""
+MOST_ERROR = 300
+"""characters of an error"""
+MOST_POSITION = 1000
+"""characters of a position"""
+MOST_NAME = 100
+"""characters of dice, a move or a name"""
+SECONDS = 1.0
+"""of a search, where nothing is said"""
+LONGEST = 10.0
+"""seconds: the most that a request may ask for"""
+SHORTEST = 0.01
+DEEPEST = 64
+"""moves: the most that a request may ask for"""
+LARGEST_SEED = (1 << 63) - 1
+DIGITS = 6
+"""decimals of values"""
+
+PLACE = ("game", "position", "dice")
+THINKING = ("player", "seconds", "depth", "plies")
+KEYS = {
+    "info": (),
+    "show": PLACE,
+    "roll": (*PLACE, "seed"),
+    "move": (*PLACE, "move"),
+    "analyze": (*PLACE, *THINKING, "top"),
+    "choose": (*PLACE, *THINKING),
+}
+"""what a request may say besides `do` and `id`"""
+THOUGHTFUL = ("analyze", "choose")
+"""requests that take time"""
+
+
+class Pace(NamedTuple):
+    """Seconds of a search."""
+
+    usual: float = SECONDS
+    longest: float = LONGEST
+
+
+USUAL_PACE = Pace()
+
+
+# --- reading ------------------------------------------------------------------------------------------------------------------
+
+
+def read_request(text: bytes | str) -> dict[str, Any]:
+    """The JSON object in `text`; raises InputError."""
+    request = read_json(text, MOST_BYTES)
+    if not isinstance(request, dict):
+        raise InputError(f'{_json(request)} is no object; a request is {{"do": "info"}}')
+    return request
+
+
+def write_answer(answer: dict[str, Any]) -> bytes:
+    """The answer as one line of ASCII, without the line's end; an error where JSON has no word for one of its numbers."""
+    try:
+        return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except ValueError:  # an evaluator's values may overflow
+        return write_answer(failure("a value is no finite number: this player cannot judge the position", answer))
+
+
+def failure(error: str, request: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The answer to a request that cannot be granted."""
+    return {"ok": False, "error": one_line(error, MOST_ERROR)} | _id(request)
+
+
+def success(request: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    return {"ok": True, **fields} | _id(request)
+
+
+def _id(request: dict[str, Any] | None) -> dict[str, Any]:
+    """The request's id, given back; null for one that none can be."""
+    if request is None or "id" not in request:
+        return {}
+    return {"id": request["id"] if _is_id(request["id"]) else None}
+
+
+def _is_id(value: Any) -> bool:
+    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
+
+
+# --- checking -----------------------------------------------------------------------------------------------------------------
+
+
+def check_keys(request: dict[str, Any], keys: dict[str, tuple[str, ...]]) -> str:
+    """What is to be done; raises InputError for something else than `keys` has, for keys that do not belong to it, and for a wrong id."""
+    if not _is_id(request.get("id")):
+        raise InputError(f'"id" is {_json(request["id"])}; it must be a text, a whole number or null')
+    do = request.get("do")
+    if not isinstance(do, str) or do not in keys:
+        what = "is missing" if "do" not in request else f"is {_json(do)}"
+        raise InputError(f'"do" {what}; it is one of: {", ".join(keys)}')
+    strange = [key for key in request if key not in ("do", "id", *keys[do])]
+    if strange:
+        raise InputError(f"{do} takes no {short(strange[0])}; it takes: {', '.join(keys[do]) or 'nothing'}")
+    return do
+
+
+def text_of(request: dict[str, Any], key: str, most: int = MOST_NAME) -> str | None:
+    value = request.get(key)
+    if value is None or (isinstance(value, str) and value.strip() and len(value) <= most):
+        return value
+    what = f"has {len(value)} characters" if isinstance(value, str) and value.strip() else f"is {_json(value)}"
+    raise InputError(f'"{key}" {what}; it must be a text of 1 to {most}')
+
+
+def needed(request: dict[str, Any], key: str) -> str:
+    value = text_of(request, key)
+    if value is None:
+        raise InputError(f'{request["do"]} needs a "{key}"')
+    return value
+
+
+def whole_of(request: dict[str, Any], key: str, least: int, most: int) -> int | None:
+    value = request.get(key)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most):
+        return value
+    raise InputError(f'"{key}" is {_json(value)}; it must be a whole number from {least} to {most}')
+
+
+def seconds_of(request: dict[str, Any], pace: Pace) -> float | None:
+    value = request.get("seconds")
+    right = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or (right and SHORTEST <= value <= pace.longest):
+        return value
+    raise InputError(f'"seconds" is {_json(value)}; it must be a number from {SHORTEST} to {pace.longest:g}')
+
+
+def _json(value: Any) -> str:
+    """A value as it stood in the request, and not too much of it."""
+    return cut(json.dumps(value))
+
+
+# --- answering ----------------------------------------------------------------------------------------------------------------
+
+
+class Protocol:
+    """Answers requests about the games and players of an offer. From any number of threads, each with a `Thinker` of its own."""
+
+    def __init__(self, offer: Offer, pace: Pace = USUAL_PACE) -> None:
+        self.offer, self.pace = offer, pace
+        self._answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "info": self._info,
+            "show": self._show,
+            "roll": self._roll,
+            "move": self._move,
+        }
+        self._thoughts = {"analyze": self._analyze, "choose": self._choose}
+
+    def answer(
+        self, request: dict[str, Any], thinker: Thinker | None = None, switch: Switch | None = None
+    ) -> dict[str, Any]:
+        """The answer; bad requests get one too. `switch` ends a search early. Without a thinker: an error for what needs one."""
+        try:
+            do = check_keys(request, KEYS)
+            if do in self._answers:
+                return success(request, **self._answers[do](request))
+            if thinker is None:
+                raise InputError(f"{do} is not answered here")
+            with switch or Switch():
+                return success(request, **self._thoughts[do](request, thinker))
+        except InputError as error:
+            return failure(str(error), request)
+        except Exception:  # a mistake of ours: the door stays open, and who runs the program sees what it was
+            traceback.print_exc(file=sys.stderr)
+            return failure("internal error: this request met a mistake in the program", request)
+
+    # --- at once
+
+    def _info(self, request: dict[str, Any]) -> dict[str, Any]:
+        return self.info
+
+    @functools.cached_property
+    def info(self) -> dict[str, Any]:
+        """Games and players; it never changes. No kernel is needed: on a machine's first day compiling them takes a minute."""
+        games = [self._game_info(name) for name in self.offer.games]
+        return {"program": "deltaw", "version": program_version(), "longest": self.pace.longest, "games": games}
+
+    def _game_info(self, name: str) -> dict[str, Any]:
+        game, players = self.offer.games[name], self.offer.players[name].values()
+        seats = game.rules.num_players
+        return {
+            "name": name,
+            "title": game.title,
+            "players": [{"name": player.name, "description": player.description} for player in players],
+            "seats": seats,
+            "chance": game.rules.max_chance > 0,
+            "board": view.board_of(game),
+            "kind": view.kind_of(game),
+            "cell_values": ["empty", *view.SEAT_NAMES[:seats]] if game.board else [],
+            "start": view.START,
+            "outcomes": list(game.rules.outcomes),
+        }
+
+    def _place(self, request: dict[str, Any]) -> tuple[Any, view.Position]:
+        game = self.offer.game(needed(request, "game"))
+        position = text_of(request, "position", MOST_POSITION)
+        return game, view.read(game, view.START if position is None else position, text_of(request, "dice"))
+
+    def _show(self, request: dict[str, Any]) -> dict[str, Any]:
+        return view.show(*self._place(request))
+
+    def _roll(self, request: dict[str, Any]) -> dict[str, Any]:
+        seed = whole_of(request, "seed", 0, LARGEST_SEED)
+        game, place = self._place(request)
+        if game.rules.outcome(place.state)[0] or game.rules.num_chance(place.state) == 0:
+            raise InputError(f"there is nothing to roll in {short(place.text)}")
+        seed = secrets.randbits(62) if seed is None else seed
+        chance = int(pick_chance(game.rules, place.state, np.int64(seed), np.int64(0), np.int64(0)))
+        return view.show(game, view.rolled(game, place.state, chance))
+
+    def _move(self, request: dict[str, Any]) -> dict[str, Any]:
+        text = needed(request, "move")
+        game, place = self._place(request)
+        _check_decision(game, place)
+        after = game.rules.play(place.state, game.find_move(place.state, text))
+        return view.show(game, view.position(game, view.python_state(game, after)))
+
+    # --- with thought
+
+    def _wish(self, request: dict[str, Any]) -> tuple[Offered, Wish]:
+        player = self.offer.player(needed(request, "game"), text_of(request, "player"))
+        depth, plies = whole_of(request, "depth", 1, DEEPEST), whole_of(request, "plies", 1, 2)
+        seconds = seconds_of(request, self.pace)
+        if seconds is None:
+            seconds = self.pace.usual if depth is None else self.pace.longest
+        return player, Wish(seconds, depth, plies)
+
+    def _analyze(self, request: dict[str, Any], thinker: Thinker) -> dict[str, Any]:
+        game, place = self._place(request)
+        player, wish = self._wish(request)
+        top = whole_of(request, "top", 1, game.rules.max_moves)
+        over, result = game.rules.outcome(place.state)
+        thought = Thought(float(result), (), 0, 0.0) if over else thinker.analyze(player, place.state, wish)
+        ranked = [
+            {
+                "move": game.move_text(place.state, move.move),
+                "value": _rounded(move.value),
+                "chances": None if move.chances is None else [_rounded(p) for p in move.chances],
+                "line": list(move.line),
+                "depth": move.depth,
+            }
+            for move in thought.moves[:top]
+        ]
+        return view.show(game, place) | {"value": _rounded(thought.value), "ranked": ranked} | _effort(thought)
+
+    def _choose(self, request: dict[str, Any], thinker: Thinker) -> dict[str, Any]:
+        game, place = self._place(request)
+        player, wish = self._wish(request)
+        _check_decision(game, place)
+        thought = thinker.choose(player, place.state, wish)
+        best = thought.moves[0]
+        after = view.python_state(game, game.rules.play(place.state, best.move))
+        return {
+            "move": game.move_text(place.state, best.move),
+            "value": _rounded(thought.value),
+            "line": list(best.line),
+            "position": view.text_of(game, after),
+            "depth": best.depth,
+        } | _effort(thought)
+
+
+def _check_decision(game: Any, place: view.Position) -> None:
+    over, value = game.rules.outcome(place.state)
+    if over:
+        raise InputError(f"{short(place.text)} is finished: {float(value):+g} for the side to move")
+    if game.rules.num_chance(place.state) > 0:
+        raise InputError(f'{short(place.text)} has no dice yet: roll, or give "dice"')
+
+
+def _effort(thought: Thought) -> dict[str, Any]:
+    return {"nodes": thought.nodes, "seconds": round(thought.seconds, 4)}
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, DIGITS) + 0.0  # no -0.0

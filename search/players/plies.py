@@ -1,0 +1,244 @@
+"""One ply and two plies, for one decision and for many at once.
+
+A ply is counted as TD-Gammon does: **1 ply** values every position after my move by the evaluator; **2 plies** values it by the average
+over the opponent's rolls of his best reply, each reply valued by the evaluator. (gnubg calls them 0-ply and 1-ply.)
+
+Letters: N decisions, W integers a state, M most moves of a decision, R most outcomes of a chance node. The order of one decision's moves is the game's own; ties go
+to the first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from deltaw.envs.game import Game
+from deltaw.envs.kernel import kernel
+from deltaw.search.evaluators.leaf import CLASSES, Leaf, Work, forget, make_work
+
+CANDIDATES = 8
+"""moves that a second ply looks at, unless it looks at all"""
+MARGIN = 0.2
+"""... and only those at most this much worse than the best at 1 ply, in outcome units"""
+
+
+def ply_label(plies: int) -> str:
+    """What a player's name says about its search: nothing at 1 ply."""
+    return "" if plies == 1 else f" {plies}-ply"
+
+
+class Bench(NamedTuple):
+    """Scratch memory of one thread for searching two plies."""
+
+    moves: np.ndarray
+    """int64 [2, M]"""
+    rows: np.ndarray
+    """int64 [2, M, W]: own moves' results, and the opponent's replies"""
+    values: np.ndarray
+    """float64 [M]: own moves' values for the mover"""
+    outputs: np.ndarray
+    """float32 [M, K]: what the evaluator says of own moves' results, for the side then to move"""
+    work: Work
+
+
+def make_bench(leaf: Leaf, game: Game) -> Bench:
+    rules = game.rules
+    return Bench(
+        np.empty((2, rules.max_moves), np.int64),
+        np.empty((2, rules.max_moves, rules.width), np.int64),
+        np.empty(rules.max_moves),
+        np.empty((rules.max_moves, len(leaf.weights.outcomes)), np.float32),
+        make_work(leaf, game),
+    )
+
+
+@kernel
+def find_reply(rules, leaf, state, moves, rows, work):
+    """Value, for its mover, of the decision `state` at one ply, and the index of the best move: the first of equals."""
+    n = rules.expand(state, moves, rows)
+    mover = rules.seat(state)
+    best, index = -np.inf, 0
+    for i in range(n):
+        child = rules.load(rows[i])
+        value = leaf.evaluate(rules, leaf.weights, child, work)
+        if rules.seat(child) != mover:
+            value = -value
+        if value > best:
+            best, index = value, i
+    return best, index
+
+
+@kernel
+def best_reply(rules, leaf, state, moves, rows, work):
+    """Value, for its mover, of the decision `state` at one ply: the best of its moves."""
+    return find_reply(rules, leaf, state, moves, rows, work)[0]
+
+
+@kernel
+def value_one_deeper(rules, leaf, state, bench):
+    """Value of `state` for its mover, one ply deeper than the evaluator's: over all chance outcomes, the best move."""
+    over, result = rules.outcome(state)
+    if over:
+        return np.float64(result)
+    forget(bench.work)
+    k = rules.num_chance(state)
+    if k == 0:
+        return best_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
+    total = 0.0
+    for i in range(k):
+        rolled, probability = rules.chance(state, i)
+        total += probability * best_reply(rules, leaf, rolled, bench.moves[1], bench.rows[1], bench.work)
+    return total
+
+
+@kernel
+def score_moves(rules, leaf, state, plies, candidates, margin, bench):
+    """Values of all moves of the decision `state` in bench.values[:n], for its mover, and the evaluator's outputs on their results in
+    bench.outputs[:n]; returns (n, index of the best).
+
+    At 2 plies only the `candidates` best moves of the first ply, and of them only those within `margin` of the first, are
+    searched deeper (0 candidates: all moves, whatever the margin). The others have no value at 2 plies: minus infinity.
+    """
+    n = rules.expand(state, bench.moves[0], bench.rows[0])
+    mover = rules.seat(state)
+    leaf.expect(rules, leaf.weights, state, bench.work)
+    for i in range(n):
+        child = rules.load(bench.rows[0, i])
+        value = leaf.evaluate(rules, leaf.weights, child, bench.work)
+        bench.values[i] = -value if rules.seat(child) != mover else value
+        bench.outputs[i] = bench.work.chances
+    if plies >= 2:
+        if candidates > 0:
+            look_deeper(rules, leaf, mover, n, candidates, margin, bench)
+        else:
+            look_deeper(rules, leaf, mover, n, n, np.inf, bench)
+    best = 0
+    for i in range(1, n):
+        if bench.values[i] > bench.values[best]:
+            best = i
+    return n, best
+
+
+@kernel
+def look_deeper(rules, leaf, mover, n, candidates, margin, bench):
+    """Replace the values of the most promising moves by their 2-ply values, and those of the others by minus infinity."""
+    order = np.argsort(-bench.values[:n], kind="mergesort")
+    searched = promising(bench.values, order, candidates, margin)
+    for i in order[:searched]:
+        child = rules.load(bench.rows[0, i])
+        value = value_one_deeper(rules, leaf, child, bench)
+        bench.values[i] = -value if rules.seat(child) != mover else value
+    bench.values[order[searched:]] = -np.inf
+
+
+@kernel
+def promising(values, order, candidates, margin):
+    """How many moves of `order` (best first) deserve the second ply: at most `candidates`, within `margin` of the first, and the first."""
+    searched = 1
+    while searched < min(candidates, len(order)) and values[order[searched]] >= values[order[0]] - margin:
+        searched += 1
+    return searched
+
+
+# --- the same with the evaluator's outputs: what an analysis shows ---------------------------------------------------
+
+
+@kernel
+def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths):
+    """Like `score_moves`, for people: returns n; bench.values[:n] are the values at those plies, outputs[i] [K] the
+    evaluator's outputs for the mover, and depths[i] how many plies move i was searched."""
+    n = rules.expand(state, bench.moves[0], bench.rows[0])
+    mover = rules.seat(state)
+    leaf.expect(rules, leaf.weights, state, bench.work)
+    for i in range(n):
+        child = rules.load(bench.rows[0, i])
+        value = leaf.evaluate(rules, leaf.weights, child, bench.work)
+        turned = rules.seat(child) != mover
+        bench.values[i] = -value if turned else value
+        outputs[i] = 0.0
+        add_outputs(leaf.weights, bench.work.chances, 1.0, turned, outputs[i])
+        depths[i] = 1
+    if plies >= 2:
+        order = np.argsort(-bench.values[:n], kind="mergesort")
+        searched = promising(bench.values, order, candidates, margin) if candidates > 0 else n
+        for i in order[:searched]:
+            child = rules.load(bench.rows[0, i])
+            turned = rules.seat(child) != mover
+            outputs[i] = 0.0
+            value = opinion_one_deeper(rules, leaf, child, turned, bench, outputs[i])
+            bench.values[i] = -value if turned else value
+            depths[i] = 2
+    return n
+
+
+@kernel
+def opinion_one_deeper(rules, leaf, state, turned, bench, outputs):
+    """`value_one_deeper`; the outputs of the best replies, averaged over the chance outcomes, are added to outputs [K]: for the mover of
+    `state`, or for his opponent where `turned`."""
+    over, result = rules.outcome(state)
+    forget(bench.work)
+    if over:
+        leaf.evaluate(rules, leaf.weights, state, bench.work)
+        add_outputs(leaf.weights, bench.work.chances, 1.0, turned, outputs)
+        return np.float64(result)
+    k = rules.num_chance(state)
+    if k == 0:
+        return opinion_of_reply(rules, leaf, state, 1.0, turned, bench, outputs)
+    total = 0.0
+    for i in range(k):
+        rolled, probability = rules.chance(state, i)
+        total += probability * opinion_of_reply(rules, leaf, rolled, probability, turned, bench, outputs)
+    return total
+
+
+@kernel
+def opinion_of_reply(rules, leaf, state, probability, turned, bench, outputs):
+    """`best_reply`; the evaluator's outputs after it, times `probability`, are added to outputs [K]."""
+    value, index = find_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
+    child = rules.load(bench.rows[1, index])
+    leaf.evaluate(rules, leaf.weights, child, bench.work)
+    add_outputs(
+        leaf.weights, bench.work.chances, probability, (rules.seat(child) != rules.seat(state)) != turned, outputs
+    )
+    return value
+
+
+@kernel
+def add_outputs(weights, chances, factor, turned, outputs):
+    """outputs [K] += factor x chances, seen from the other side where `turned`: classes are reversed, a scalar changes its sign."""
+    last = len(chances) - 1
+    for k in range(last + 1):
+        if not turned:
+            outputs[k] += factor * chances[k]
+        elif weights.head == CLASSES:
+            outputs[k] += factor * chances[last - k]
+        else:
+            outputs[k] -= factor * chances[k]
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def choose_rows(rules, leaf, rows, plies, candidates, margin, bench, chosen, values, outputs):
+    """For each decision rows[i]: the result of the best move in chosen[i], its value for the mover, and the evaluator's outputs on
+    the result (for the side then to move)."""
+    for i in range(len(rows)):
+        _, best = score_moves(rules, leaf, rules.load(rows[i]), plies, candidates, margin, bench)
+        chosen[i] = bench.rows[0, best]
+        values[i] = bench.values[best]
+        outputs[i] = bench.outputs[best]
+
+
+@kernel
+def roll_values(rules, leaf, rows, bench, values, probabilities, counts):
+    """For each state rows[i] before its roll: values[i, r] of every roll r under the best move by the evaluator, its probability, and how
+    many rolls there are; for luck adjustment."""
+    for i in range(len(rows)):
+        state = rules.load(rows[i])
+        forget(bench.work)
+        counts[i] = rules.num_chance(state)
+        for r in range(counts[i]):
+            rolled, probabilities[i, r] = rules.chance(state, r)
+            values[i, r] = best_reply(rules, leaf, rolled, bench.moves[1], bench.rows[1], bench.work)

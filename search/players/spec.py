@@ -1,0 +1,117 @@
+"""What a person writes to name a player: `NAME` or `NAME@SETTING=VALUE,...`.
+
+    network                        1 ply, the first of equally good moves
+    network@plies=2                2 plies, as TD-Gammon counts them
+    network@ties=random            any of equally good moves, drawn by (seed, game, ply)
+    network@depth=8                the engine, 8 moves deep (games with dice: expectiminimax)
+    network@nodes=10000            ... as deep as 10,000 nodes reach; together with depth: whichever comes first
+    network@seconds=0.1            ... as deep as a tenth of a second reaches: not repeatable
+    network@algorithm=alphabeta,depth=4
+
+NAME is a shipped evaluator, an evaluator file, a baseline, or one of the players that `deltaw.search.players.players` lists.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from deltaw.envs.errors import InputError
+from deltaw.envs.texts import whole
+from deltaw.search.evaluators.named import FILES
+from deltaw.search.players.searcher import NO_LIMITS, Limits
+
+SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
+SETTINGS = ("plies", "ties", *SEARCH_SETTINGS)
+RANDOM_TIES = "random"
+FIRST_TIE = "first"
+
+
+class PlayerSpec(NamedTuple):
+    """A player, as it was named."""
+
+    name: str
+    plies: int | None = None
+    """None: not said"""
+    ties: bool = False
+    """any of equally good moves, at random; else the first"""
+    algorithm: str | None = None
+    limits: Limits = NO_LIMITS
+    settings: str = ""
+    """what stood behind the @, for the player's label"""
+
+    @property
+    def searches(self) -> bool:
+        """Whether a recursive search is asked for."""
+        return self.algorithm is not None or self.limits != NO_LIMITS
+
+    @property
+    def label(self) -> str:
+        """A short name: a file without its folder and ending."""
+        name = Path(self.name).stem if self.name.endswith(FILES) else self.name
+        return f"{name}@{self.settings}" if self.settings else name
+
+
+def parse_player(text: str) -> PlayerSpec:
+    """The player that `text` names. Raises InputError for settings that there are not, or that make no sense."""
+    name, at, settings = text.rpartition("@")
+    if not at or "=" not in settings or os.path.isfile(text):
+        return PlayerSpec(text)
+    values = _pairs(text, settings)
+    plies = _whole(text, values, "plies")
+    limits = Limits(_whole(text, values, "depth"), _seconds(text, values), _whole(text, values, "nodes"))
+    if plies is not None and any(key in values for key in SEARCH_SETTINGS):
+        raise InputError(f"{text}: plies and a search ({', '.join(SEARCH_SETTINGS)}) exclude each other")
+    ties = values.get("ties", FIRST_TIE)
+    if ties not in (RANDOM_TIES, FIRST_TIE):
+        raise InputError(f"{text}: ties are broken by {FIRST_TIE} or {RANDOM_TIES}, not by {ties!r}")
+    kept = ",".join(f"{key}={value}" for key, value in values.items() if key != "plies")
+    return PlayerSpec(name, plies, ties == RANDOM_TIES, values.get("algorithm"), limits, kept)
+
+
+def parse_search(settings: str) -> PlayerSpec:
+    """The search that `settings` describes, written as behind the @ of a player. Raises InputError, also where no search is asked for."""
+    spec = parse_player(f"evaluator@{settings}")
+    if not spec.searches:
+        raise InputError(f"{settings!r} is no search; write depth=8, or nodes=10000,ties=random")
+    return spec
+
+
+def _pairs(text: str, settings: str) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for setting in settings.split(","):
+        key, _, value = setting.partition("=")
+        if key not in SETTINGS:
+            raise InputError(f"{text}: there is no setting {key!r}; there are {', '.join(SETTINGS)}")
+        if key in values:
+            raise InputError(f"{text}: {key} is set twice")
+        values[key] = value
+    return values
+
+
+def _whole(text: str, values: dict[str, str], key: str) -> int | None:
+    if key not in values:
+        return None
+    try:
+        number = whole(values[key])
+    except InputError as error:
+        raise InputError(f"{text}: {key}: {error}") from None
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise InputError(f"{text}: {key} must be a whole number of at least 1, not {values[key]!r}")
+    return number
+
+
+def _seconds(text: str, values: dict[str, str]) -> float | None:
+    if "seconds" not in values:
+        return None
+    try:
+        number = float(values["seconds"])
+    except ValueError:
+        number = math.nan
+    if not 0.0 < number < math.inf:
+        raise InputError(f"{text}: seconds must be a number above 0, not {values['seconds']!r}")
+    return number

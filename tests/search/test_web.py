@@ -1,0 +1,428 @@
+"""The web board in a real browser: clicks and keys, checked against the rules themselves and against the server's own answers.
+
+A headless Chromium is driven by selenium; skipped where one of them is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("selenium")
+
+from conftest import random_game
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webdriver import WebDriver
+from web_page import Page, ask, number
+
+from deltaw.envs import games
+from deltaw.envs.games.backgammon.notation import from_board, position_id
+from deltaw.search.doors import view
+from docs.screenshots import CHROMIUM, DRIVER, open_browser, serving
+
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")
+
+GAMES = ("connect_four", "backgammon", "othello", "tic_tac_toe_three", "nim")
+
+
+# --- server and browser ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Address of a server of its own, on a free port."""
+    with serving(*GAMES) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory) -> Iterator[WebDriver]:
+    driver = open_browser(tmp_path_factory.mktemp("chromium"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(chromium, url) -> Iterator[Page]:
+    """The page as a newcomer sees it; whatever the browser complains about fails the test."""
+    page = Page(chromium, url)
+    page.forget()
+    yield page
+    complaints = [entry["message"] for entry in chromium.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    assert not complaints
+
+
+def after(name: str, moves: list[str], position: str = "start") -> Any:
+    """The state after `moves`, by the rules alone."""
+    game = games.load(name)
+    state = view.read(game, position).state
+    for move in moves:
+        state = view.python_state(game, game.rules.play(state, game.find_move(state, move)))
+    return state
+
+
+# --- games of squares -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_page_offers_what_the_server_does(page, url):
+    info = ask(url, do="info")
+    assert page.texts("#game option") == [game["title"] for game in info["games"]]
+    assert page.status() == "Your move, Red."
+    assert page.texts("#seats .seat:first-child option", "value") == ["you", *page.texts("#analyst option", "value")]
+
+
+def test_the_page_offers_no_longer_search_than_the_server(chromium):
+    with serving("connect_four", "--threads", "1", "--seconds", "0.2", "--longest", "0.5") as address:
+        page = Page(chromium, address)
+        page.forget()
+        for field in ("strength", "depth"):
+            offered = page.texts(f"#{field} option", "value")
+            assert [value for value in offered if value.startswith("seconds:")] == ["seconds:0.1", "seconds:0.3"]
+            assert "depth:8" in offered
+        assert ask(address, do="info")["longest"] == 0.5
+        chromium.get("about:blank")  # the page asks nothing of a server that has gone
+
+
+def test_a_whole_game_by_clicks(page):
+    page.tick("values", False)
+    page.choose("strength", "depth:2")
+    for turn in range(21):
+        place = f'.place[data-place="{(0, 3, 6)[turn % 3]}"][data-move]'
+        page.click(place if page.texts(place, "data-move") else ".place[data-move]:not([aria-disabled])")
+        plies = 2 * turn + 2
+        page.wait(lambda plies=plies: " win" in page.status() or "draw" in page.status() or len(page.record()) == plies)
+        if not page.status().startswith("Your move"):
+            break
+    state = after("connect_four", page.record())
+    over, value = games.load("connect_four").rules.outcome(state)
+    assert over
+    winner = "" if value == 0 else ("Red", "Yellow")[len(page.record()) % 2 == 0]
+    assert page.status() == (f"{winner} wins." if winner else "A draw.")
+    assert page.cells(42) == view.cells_of(games.load("connect_four"), state)
+    assert len(page.texts(".ring.won")) >= (4 if winner else 0)
+
+
+def test_the_heat_map_shows_the_values_of_the_answer(page):
+    page.listen()
+    page.choose("depth", "depth:4")
+    page.sit("you", "you")
+    for column in (3, 3, 4):  # faster than the analysis: an answer for an earlier position must not be shown
+        page.click(f'.place[data-place="{column}"]')
+        page.wait(lambda column=column: page.record()[-1:] == [str(column + 1)])
+    page.wait(lambda: page.texts("#value"))
+    answer = page.heard()[page.one("#position").get_property("value")]
+    ranked = {move["move"]: move["value"] for move in answer["ranked"]}
+    shown = dict(zip(page.texts(".chip text", "data-value"), map(number, page.texts(".chip text")), strict=True))
+    assert shown.keys() == ranked.keys() == set("1234567")
+    assert all(abs(shown[move] - ranked[move]) <= 0.005 + 1e-9 for move in ranked)
+    assert page.texts(".rank", "data-move") == list(ranked)
+    assert set(page.texts(".chip.best text", "data-value")) == {m for m, v in ranked.items() if v == answer["value"]}
+    assert number(page.texts("#value")[0]) == pytest.approx(answer["value"], abs=0.0005)
+
+
+def test_the_curve_grows_and_leads_back(page):
+    page.listen()
+    page.choose("depth", "depth:2")
+    page.sit("you", "you")
+    for turn, column in enumerate((3, 2, 3), 1):
+        page.wait(lambda turn=turn: len(page.texts("[data-point]")) == turn)
+        page.click(f'.place[data-place="{column}"]')
+    page.wait(lambda: len(page.texts("[data-point]")) == 4)
+    heights = [float(y) for y in page.texts("[data-point]", "cy")]
+    moves, values = ["4", "3", "4"], page.heard()
+    for i, height in enumerate(heights):
+        position = view.text_of(games.load("connect_four"), after("connect_four", moves[:i]))
+        assert height == pytest.approx(95 - 81 * values[position]["value"] * (-1) ** i, abs=0.01), (
+            "from the first player's side"
+        )
+    page.script("document.querySelectorAll('.curve .strip')[1].dispatchEvent(new MouseEvent('click'))")
+    page.wait(lambda: page.texts(".ply.now") == ["4"])
+    assert page.cells(42) == view.cells_of(games.load("connect_four"), after("connect_four", ["4"]))
+    assert len(page.texts("[data-point]")) == 4, "what followed is still there"
+    page.click("#forward")
+    page.wait(lambda: page.texts(".ply.now") == ["3"])
+
+
+def test_keys_play_undo_and_browse(page):
+    page.sit("you", "you")
+    page.tick("values", False)
+    page.script("document.querySelector('.place[tabindex=\"0\"]').focus()")
+    for _ in range(2):
+        page.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    page.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    page.wait(lambda: page.record() == ["3"])
+    page.driver.switch_to.active_element.send_keys(" ")
+    page.wait(lambda: page.record() == ["3", "3"])
+    label = page.driver.switch_to.active_element.get_attribute("aria-label")
+    assert label == "column 3"
+    body = page.one("body")
+    page.script("document.activeElement.blur()")
+    body.send_keys("u")
+    page.wait(lambda: page.texts(".ply.now") == ["3"] and page.one("#forward").is_enabled())
+    body.send_keys(Keys.ARROW_LEFT)
+    page.wait(lambda: not page.texts(".ply.now"))
+    page.enter("move", "5")
+    page.wait(lambda: page.record() == ["5"])
+
+
+def test_a_player_waits_after_going_back(page):
+    page.choose("strength", "depth:1")
+    page.tick("values", False)
+    page.click('.place[data-place="3"]')
+    page.wait(lambda: len(page.record()) == 2)
+    page.click("#back")
+    page.wait(lambda: page.one("#resume").is_displayed())
+    assert "to move" in page.status()
+    page.click("#resume")
+    page.wait(lambda: page.status().startswith("Your move"))
+    page.click("#undo")
+    page.wait(lambda: not page.texts(".ply.now"))
+    page.click("#swap")
+    page.wait(lambda: len(page.record()) == 1 and page.status() == "Your move, Yellow.")
+
+
+def test_a_reload_loses_nothing(page):
+    page.sit("you", "you")
+    page.click('.place[data-place="3"]')
+    page.wait(lambda: page.record() == ["4"])
+    page.open()
+    page.wait(lambda: page.texts(".place[data-move]:not([aria-disabled])", "data-move"))
+    assert page.record() == ["4"]
+    page.click('.place[data-place="3"]')
+    page.wait(lambda: page.record() == ["4", "4"])
+
+
+def test_a_bad_position_is_one_line_and_nothing_is_lost(page):
+    page.sit("you", "you")
+    page.click('.place[data-place="3"]')
+    page.wait(lambda: page.record() == ["4"])
+    page.enter("position", "4459")
+    page.wait(lambda: page.one("#error").is_displayed())
+    error = page.one("#error").text
+    assert "9" in error
+    assert "\n" not in error
+    page.enter("move", "8")
+    page.wait(lambda: page.one("#error").text != error)
+    assert "'8'" in page.one("#error").text
+    assert page.record() == ["4"]
+    page.click('.place[data-place="3"]')
+    page.wait(lambda: page.record() == ["4", "4"])
+    assert not page.one("#error").is_displayed()
+    page.set_up(view.text_of(games.load("connect_four"), after("connect_four", ["4", "4", "5", "3"])))
+    assert page.cells(42) == view.cells_of(games.load("connect_four"), after("connect_four", ["4", "4", "5", "3"]))
+
+
+def test_other_games(page):
+    page.play_game("othello")
+    page.sit("you", "you")
+    page.click('[data-move="f5"]')
+    page.wait(lambda: page.texts(".tally") == ["4", "1"])
+    page.play_game("tic_tac_toe_three")
+    page.sit("you", "you", "you")
+    for move in ("a1", "a2", "a3", "b1", "b2", "d3", "c1"):
+        page.click(f'[data-move="{move}"]')
+        page.wait(lambda move=move: page.record()[-1:] == [move])
+    assert page.status() == "Game over: X +2, O −1, Z −1."
+    assert len(page.texts(".ring.won")) == 3
+    page.play_game("nim")
+    page.sit("you", "you")
+    assert "a  | | |" in page.one(".text-board").text
+    for move in ("a3", "b5", "c7"):
+        page.script(
+            "[...document.querySelectorAll('#choices button')].find(b => b.textContent === arguments[0]).click()", move
+        )
+        page.wait(lambda move=move: page.record()[-1:] == [move])
+    assert page.status() == "Player 1 wins."
+
+
+def test_a_pass_is_a_button(page):
+    page.play_game("othello")
+    page.sit("you", "you")
+    page.set_up("XXXXXXXXOOOOOOXXOOXXXXXXOOOXOXXX-OXOXXXXOXOXOXOXXXXXXOOXXXXXXXOX O")
+    assert page.texts(".place[data-move]") == []
+    assert choices(page) == ["pass"]
+    page.click("#choices button")
+    page.wait(lambda: page.record() == ["pass"])
+    assert page.status() == "Black to move."
+
+
+def test_players_among_themselves_can_be_stopped(page):
+    page.choose("strength", "depth:1")
+    page.sit("linear", "points_2")
+    page.wait(lambda: len(page.record()) >= 2)
+    page.click("#pause")
+    page.wait(lambda: page.one("#resume").is_displayed())
+    stopped = page.record()
+    page.wait(lambda: len(page.texts("[data-point]")) == len(stopped) + 1)
+    assert page.record() == stopped
+    page.one("body").send_keys("p")
+    page.wait(lambda: len(page.record()) > len(stopped))
+    page.click("#new")
+    page.wait(lambda: len(page.record()) < len(stopped))
+
+
+def test_narrow_screens_need_no_scrolling_sideways(page):
+    try:
+        for width in (360, 390):
+            metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+            page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            for name in GAMES:
+                page.play_game(name)
+                page.wait(lambda: page.texts(".rank"))
+                assert page.script("return document.documentElement.scrollWidth") <= width
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+# --- backgammon -----------------------------------------------------------------------------------------------------------------
+
+
+def backgammon(page: Page, position: str, dice: str) -> None:
+    """Both seats are people's; `dice` are typed."""
+    page.play_game("backgammon")
+    page.tick("auto-roll", False)
+    page.sit("you", "you")
+    page.set_up(position)
+    page.enter("dice", dice)
+    page.wait(lambda: page.status().endswith(f"dice {dice[0]}-{dice[1]}."))
+
+
+def hop(page: Page, source: int, target: int) -> None:
+    page.click(f'.place[data-place="{source}"]')
+    page.click(f'.place.target[data-place="{target}"]')
+
+
+def choices(page: Page) -> list[str]:
+    return page.texts("#choices button")
+
+
+def test_a_backgammon_move_by_clicks(page):
+    backgammon(page, "4HPwATDgc/ABMA", "31")
+    hop(page, 8, 5)
+    assert page.texts('.place[data-place="5"]', "aria-label") == ["point 5: 1 White"], "half the move is shown"
+    assert choices(page) == ["Take back"]
+    page.click("#choices button")
+    assert page.texts('.place[data-place="8"]', "aria-label") == ["point 8: 3 White"]
+    hop(page, 8, 5)
+    hop(page, 6, 5)
+    assert choices(page) == ["Play 8/5 6/5", "Take back"]
+    page.click("#choices .main")
+    page.wait(lambda: page.record() == ["31: 8/5 6/5"])
+    assert page.status() == "Black to roll."
+    game = games.load("backgammon")
+    state = view.read(game, "4HPwATDgc/ABMA", "31").state
+    played = view.python_state(game, game.rules.play(state, game.find_move(state, "8/5 6/5")))
+    assert page.one("#position").get_property("value") == view.text_of(game, played)
+
+
+def test_doubles_joined_hops_and_the_second_player(page):
+    backgammon(page, "4HPwATDgc/ABMA 2", "22")
+    hop(page, 24, 20)  # two hops of one checker
+    hop(page, 6, 4)
+    hop(page, 6, 4)
+    assert choices(page)[0] == "Play 24/20 6/4(2)"
+    page.one("body").send_keys(Keys.ENTER)
+    page.wait(lambda: page.record() == ["22: 24/20 6/4(2)"])
+    assert page.status() == "White to roll."
+
+
+def test_a_forced_pass(page):
+    closed = from_board([0] * 23 + [0, 1, 14], [2] * 6 + [0] * 18 + [0, 3])  # on the bar against six made points
+    backgammon(page, position_id(closed), "53")
+    assert choices(page) == ["No legal move: pass"]
+    page.click("#choices .main")
+    page.wait(lambda: page.record() == ["53: (no move)"])
+
+
+def test_a_player_that_only_ranks(page, url):
+    backgammon(page, "4HPwATDgc/ABMA", "31")
+    page.choose("analyst", "pubeval")
+    page.wait(lambda: page.texts("#opinion")[0].startswith("This player ranks"))
+    ranked = ask(url, do="analyze", game="backgammon", position="4HPwATDgc/ABMA", dice="31", player="pubeval", plies=1)[
+        "ranked"
+    ]
+    assert page.texts(".rank", "data-move") == [move["move"] for move in ranked[:10]]
+    assert set(page.texts(".rank .value")) == {""}
+    page.sit("you", "pubeval")
+    page.tick("auto-roll", True)
+    page.click(".rank")
+    page.wait(lambda: len(page.record()) == 2)
+    page.choose("analyst", "network")
+    page.choose("depth", "plies:2")
+    page.wait(lambda: page.texts("#value"))
+
+
+def test_hops_reach_every_legal_result(page, url):
+    """hops.js against the rules: in random positions every legal result can be clicked together, and nothing else."""
+    game = games.load("backgammon")
+    states = [
+        state for seed in range(6) for state in random_game(game, seed, most=400) if game.rules.num_chance(state) == 0
+    ]
+    states = [state for state in states if not game.rules.outcome(state)[0]]
+    chosen = [states[i] for i in np.random.default_rng(1).choice(len(states), 60, replace=False)]
+    shown = [json.loads(json.dumps(view.show(game, view.position(game, state)))) for state in chosen]
+    found = page.driver.execute_async_script(HOPS, shown)
+    assert found == [sorted(move["move"] for move in one["moves"]) for one in shown]
+    assert max(len(one["moves"]) for one in shown) > 20
+
+
+HOPS = """
+const [shown, done] = arguments;
+import("/hops.js").then(({ Turn }) => {
+  const explore = (turn, seen, found) => {
+    if (turn.complete !== null) found.add(turn.complete);
+    for (const source of turn.sources()) {
+      for (const target of turn.targets(source).keys()) {
+        turn.move(source, target);
+        const key = JSON.stringify(turn.now);
+        if (!seen.has(key)) { seen.add(key); explore(turn, seen, found); }
+        turn.takeBack();
+      }
+    }
+    return found;
+  };
+  done(shown.map((one) => [...explore(new Turn(one), new Set(), new Set())].sort()));
+});
+"""
+
+
+# --- more than one ----------------------------------------------------------------------------------------------------------------
+
+
+def test_two_browsers_at_once(page, url, tmp_path):
+    other = Page(open_browser(tmp_path / "profile"), url)
+    try:
+        other.open()
+        for one in (page, other):
+            one.choose("strength", "depth:1")
+            one.choose("depth", "depth:4")
+        for turn, (mine, theirs) in enumerate(((3, 0), (2, 6)), 1):
+            page.click(f'.place[data-place="{mine}"]')
+            other.click(f'.place[data-place="{theirs}"]')
+            for one in (page, other):
+                one.wait(lambda one=one, turn=turn: len(one.record()) == 2 * turn and one.texts("#value"))
+        assert page.record()[::2] == ["4", "3"]
+        assert other.record()[::2] == ["1", "7"]
+        for one in (page, other):
+            assert one.cells(42) == view.cells_of(games.load("connect_four"), after("connect_four", one.record()))
+    finally:
+        other.driver.quit()
+
+
+def test_a_tab_closed_in_mid_search_holds_nobody_up(page, url):
+    first = page.driver.current_window_handle
+    for _ in range(3):
+        page.driver.switch_to.new_window("tab")
+        page.open()
+        page.choose("depth", "seconds:10")
+        page.wait(lambda: page.texts("#opinion") == ["analysing …"])
+        page.driver.close()
+        page.driver.switch_to.window(first)
+    page.choose("strength", "depth:1")
+    page.choose("depth", "depth:2")
+    page.click('.place[data-place="3"]')
+    page.wait(lambda: page.status().startswith("Your move") and len(page.record()) == 2 and page.texts("#value"))
