@@ -17,10 +17,10 @@ import numpy as np
 
 from benchmarks.measure import Settings
 from deltaw.envs import games
-from deltaw.envs.bits import TIE, random_word
-from deltaw.envs.chance import roll
+from deltaw.envs.bits import TIE
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, random_move, roll
 from deltaw.learn.learners import td_forward
 from deltaw.learn.learners.td_forward import ForwardTD
 from deltaw.learn.selfplay.lockstep import Settings as PlaySettings
@@ -61,10 +61,9 @@ def fill_random(rules, seed, every, moves, children, rows):
             rows[n] = current
             n += 1
         state = roll(rules, rules.load(current), seed, number, ply)
-        k = rules.expand(state, moves, children)
-        current[:] = children[random_word(seed, number, ply, TIE) % k]
+        current[:] = children[random_move(rules, state, seed, number, ply, TIE, moves, children)]
         made, ply = made + 1, ply + 1
-        if rules.outcome(rules.load(current))[0] or (rules.max_plies > 0 and ply >= rules.max_plies):
+        if end(rules, rules.load(current), ply)[0]:
             rules.store(rules.initial(), current)
             number, ply = number + 1, 0
     return made

@@ -15,8 +15,11 @@ from numba.extending import intrinsic
 
 from deltaw.envs.kernel import JIT, kernel
 
-ROLL, EXPLORE, OPENING, TIE = 0, 1, 2, 3
-"""Purposes of random numbers: each (seed, game, ply, purpose) is its own stream."""
+ROLL, EXPLORE, OPENING, TIE, EXPLORED_MOVE = range(5)
+NOISE, NOISY_MOVE = 16, 17
+"""Purposes of random numbers, each (seed, game, ply, purpose) being a number of its own: dice; whether a learner
+explores; the random moves of an opening; which of equally good moves is chosen; the move that a learner explores;
+whether a player has to make a random move, and which."""
 
 _GOLDEN = 0x9E3779B97F4A7C15  # splitmix64's increment: 2^64 / golden ratio
 _MIX1 = 0xBF58476D1CE4E5B9

@@ -25,6 +25,7 @@ import numpy as np
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import START, Game
 from deltaw.envs.texts import read_json
+from deltaw.envs.turn import end, payoffs_by_seat
 
 JSON_LINES = ".jsonl"
 
@@ -100,14 +101,15 @@ def turn_of(game: Game, start: Any, state: Any) -> int:
     return (int(game.rules.seat(state)) - int(game.rules.seat(start))) % game.rules.num_players
 
 
-def payoffs_of(game: Game, start: Any, state: Any) -> tuple[float, ...] | None:
-    """What the finished position `state` is worth to each player, in the order of turns; None while the game is on."""
-    if not game.rules.outcome(state)[0]:
+def payoffs_of(game: Game, start: Any, state: Any, plies: int = 0) -> tuple[float, ...] | None:
+    """What a game that has come to `state` in so many moves is worth to each player, in the order of turns; None while
+    it is on."""
+    if not end(game.rules, state, plies)[0]:
         return None
     out = np.empty(game.rules.num_players)
-    game.rules.payoffs(state, out)
-    mover = turn_of(game, start, state)
-    return tuple(float(out[(i - mover) % len(out)]) + 0.0 for i in range(len(out)))
+    payoffs_by_seat(game.rules, state, out)
+    first = int(game.rules.seat(start))
+    return tuple(float(out[(first + i) % len(out)]) + 0.0 for i in range(len(out)))
 
 
 def event_text(game: Game, state: Any, event: Event) -> str:
@@ -115,9 +117,9 @@ def event_text(game: Game, state: Any, event: Event) -> str:
     return game.chance_text(state, event.code) if event.is_chance else game.move_text(state, event.code)
 
 
-def read_event(game: Game, state: Any, text: str) -> Event:
-    """The chance outcome or the legal move that a text names; raises InputError."""
-    if game.rules.outcome(state)[0]:
+def read_event(game: Game, state: Any, text: str, plies: int) -> Event:
+    """The chance outcome or the legal move that a text names, after so many moves of a game; raises InputError."""
+    if end(game.rules, state, plies)[0]:
         raise InputError(f"{text!r} comes after the end of the game")
     if game.rules.num_chance(state) > 0:
         return Event(True, game.find_chance(state, text))
@@ -160,14 +162,14 @@ def _from_json(game: Game, line: str, where: str) -> GameRecord:
     if len(players) != game.rules.num_players:
         raise InputError(f"{where}: {len(players)} players; {game.name} has {game.rules.num_players}")
     start = _start(game, fields.get("start", START), where)
-    state, events = start, []
+    state, events, plies = start, [], 0
     for number, step in enumerate(steps, start=1):
         try:
-            events.append(read_event(game, state, step))
+            events.append(read_event(game, state, step, plies))
         except InputError as error:
             raise InputError(f"{where}, step {number}: {error}") from None
-        state = after(game, state, events[-1])
-    payoffs = payoffs_of(game, start, state) or _payoffs(game, fields.get("payoffs"), where)
+        state, plies = after(game, state, events[-1]), plies + (not events[-1].is_chance)
+    payoffs = payoffs_of(game, start, state, plies) or _payoffs(game, fields.get("payoffs"), where)
     return GameRecord(start, tuple(players), tuple(events), payoffs)
 
 
@@ -188,7 +190,7 @@ def _start(game: Game, text: Any, where: str) -> Any:
 
 
 def _payoffs(game: Game, numbers: Any, where: str) -> tuple[float, ...] | None:
-    """Of a game that ended before the rules end it: a resignation, or too many plies."""
+    """Of a game that ended before the rules end it: a resignation."""
     if numbers is None:
         return None
     fit = isinstance(numbers, list) and len(numbers) == game.rules.num_players
@@ -218,7 +220,8 @@ def read_lines(game: Game, text: str, moves_of: Callable[[str], list[int]]) -> l
             raise InputError(f"game {number}: {error}") from None
         unnamed = tuple(f"player {i + 1}" for i in range(game.rules.num_players))
         record = GameRecord(initial_state(game), unnamed, events, None)
-        records.append(record._replace(payoffs=payoffs_of(game, record.start, final_state(game, record))))
+        final = final_state(game, record)
+        records.append(record._replace(payoffs=payoffs_of(game, record.start, final, len(events))))
     return records
 
 

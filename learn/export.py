@@ -21,12 +21,12 @@ import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
 from deltaw.envs import games
-from deltaw.envs.bits import TIE, random_word
-from deltaw.envs.chance import roll
+from deltaw.envs.bits import TIE
 from deltaw.envs.cli import INTERRUPTED
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, random_move, roll
 from deltaw.learn.exports.golden import golden_path, golden_text, sample_for
 from deltaw.learn.exports.onnx_graph import Target, onnx_bytes, target_of
 from deltaw.learn.exports.verify import CLOSE, Agreement, agreement
@@ -197,11 +197,9 @@ def random_positions(rules, seed, rows, moves, results):
     for i in range(len(rows)):
         rules.store(state, rows[i])
         state = roll(rules, state, seed, game, ply)
-        n = rules.expand(state, moves, results)
-        state = rules.load(results[random_word(seed, game, ply, TIE) % n])
+        state = rules.load(results[random_move(rules, state, seed, game, ply, TIE, moves, results)])
         ply += 1
-        over, _ = rules.outcome(state)
-        if over:
+        if end(rules, state, ply)[0]:
             state, game, ply = rules.initial(), game + 1, np.int64(0)
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game
 from deltaw.search.evaluators.evaluator import Evaluator
+from deltaw.search.matches.match import check_two_players
 
 
 class Metrics(NamedTuple):
@@ -40,3 +43,13 @@ class Learner(Protocol):
         ...
 
     def restore(self, state: dict[str, Any]) -> None: ...
+
+
+# --- checks that learners share -----------------------------------------------------------------------------------
+
+
+def check_game(game: Game, learner: str, *, chance: bool = True) -> None:
+    """InputError for a game that the learner cannot learn: one that is not for two players, or one with dice unless it takes `chance`."""
+    check_two_players(game, f"learner {learner}")
+    if not chance and game.rules.max_chance > 0:
+        raise InputError(f"learner {learner} searches games without chance; {game.name} has dice: use td_forward")

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from deltaw.envs.chance import roll
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
+from deltaw.envs.turn import roll
 from deltaw.learn.plot import read_records, read_yaml
 from deltaw.learn.run.strength import INTERVAL
 from deltaw.learn.selfplay.sample import SAMPLE_SEED, Sample, outcome_values, play_sample, reliability, scores, typical

@@ -21,6 +21,7 @@ from deltaw.envs import games
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
+from deltaw.envs.turn import end, value_for
 from deltaw.search.players.players import find_player
 from deltaw.search.terminal.progress import counting
 
@@ -92,11 +93,9 @@ class _PlayOut:
     def _from(self, state: Any, ply: int) -> Lines:
         """Lines behind `state`; the ply matters only where a game is broken off."""
         rules = self.game.rules
-        over, value = rules.outcome(state)
+        over, value = end(rules, state, ply)
         if over:
-            return ending(int(value) if rules.seat(state) == self.seat else -int(value))
-        if rules.max_plies and ply >= rules.max_plies:
-            return ending(0)
+            return ending(int(value_for(rules, state, value, self.seat)))
         key = (state, ply if rules.max_plies else 0)
         if key not in self._known:
             self._count()

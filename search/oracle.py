@@ -36,6 +36,7 @@ from deltaw.envs.bits import EXPLORE, OPENING, random_word
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
+from deltaw.envs.turn import end, random_move
 from deltaw.search.players.perfect import Exact, Verdict
 from deltaw.search.players.players import Player, find_player
 from deltaw.search.terminal.progress import counting
@@ -201,10 +202,9 @@ def _random_game(game: Game, seed: int, number: int) -> Iterator[np.ndarray]:
     """Rows of the positions of one random game of a deterministic game."""
     moves, children = game.buffers()
     row, ply = game.row(game.rules.initial()), 0
-    while not game.rules.outcome(game.unrow(row))[0] and (not game.rules.max_plies or ply < game.rules.max_plies):
+    while not end(game.rules, game.unrow(row), ply)[0]:
         yield row
-        n = game.rules.expand(game.unrow(row), moves, children)
-        row = children[int(random_word(seed, number, ply, EXPLORE)) % n].copy()
+        row = children[random_move(game.rules, game.unrow(row), seed, number, ply, EXPLORE, moves, children)].copy()
         ply += 1
 
 

@@ -26,6 +26,7 @@ from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
+from deltaw.envs.turn import end
 from deltaw.search.analysis.answers import SIZES, named_chances
 from deltaw.search.analyze import dice_of, read_position, shielded
 from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
@@ -170,8 +171,7 @@ def play_game(table: Table) -> None:
 
 
 def is_over(table: Table, now: Moment) -> bool:
-    rules = table.game.rules
-    return bool(rules.outcome(now.state)[0]) or (rules.max_plies > 0 and now.ply >= rules.max_plies)
+    return bool(end(table.game.rules, now.state, now.ply)[0])
 
 
 def take_turn(table: Table, now: Moment, person: int, history: list[Moment]) -> Moment | int:

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deltaw.envs import games
-from deltaw.envs.bits import OPENING, random_word
-from deltaw.envs.chance import pick_chance
+from deltaw.envs.bits import OPENING
 from deltaw.envs.cli import INTERRUPTED, Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.record import Event, GameRecord, check_new, initial_state, payoffs_of, plain_state, write_games
+from deltaw.envs.turn import end, pick_chance, random_move
 from deltaw.search.matches.match import default_opening_plies
 from deltaw.search.players.players import Player, find_player
 from deltaw.search.players.spec import parse_player
@@ -86,12 +86,13 @@ def _check(game: Game, players: Sequence[Player], games_wanted: int, seed: int) 
 def open_game(game: Game, number: int, seed: int, opening_plies: int) -> Progress:
     """A game after its random opening, the same for all games of a group in which everyone moves first once."""
     now = Progress(number, initial_state(game), 0, ())
-    group = number // game.rules.num_players
+    group, (moves, rows) = number // game.rules.num_players, game.buffers()
     for ply in range(opening_plies):
         rolled = roll(game, now, seed)
-        moves = game.moves(rolled.state)
-        opened = played(game, rolled, moves[random_word(seed, group, ply, OPENING) % len(moves)])
-        if game.rules.outcome(opened.state)[0]:
+        opened = played(
+            game, rolled, int(moves[random_move(game.rules, rolled.state, seed, group, ply, OPENING, moves, rows)])
+        )
+        if is_over(game, opened):
             break
         now = opened
     return now
@@ -113,8 +114,7 @@ def played(game: Game, now: Progress, move: int) -> Progress:
 
 
 def is_over(game: Game, now: Progress) -> bool:
-    limit = game.rules.max_plies
-    return bool(game.rules.outcome(now.state)[0]) or (limit > 0 and now.ply >= limit)
+    return bool(end(game.rules, now.state, now.ply)[0])
 
 
 def _decide(game: Game, players: Sequence[Player], running: list[Progress], seed: int) -> list[Progress]:
@@ -145,8 +145,7 @@ def _record(game: Game, players: Sequence[Player], now: Progress) -> GameRecord:
     start = initial_state(game)
     first = int(game.rules.seat(start))
     names = tuple(players[(first + turn - now.number) % len(players)].name for turn in range(len(players)))
-    draw = (0.0,) * len(players)  # a game that was too long
-    return GameRecord(start, names, now.events, payoffs_of(game, start, now.state) or draw)
+    return GameRecord(start, names, now.events, payoffs_of(game, start, now.state, now.ply))
 
 
 # --- the command --------------------------------------------------------------------------------------------------

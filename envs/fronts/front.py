@@ -31,6 +31,7 @@ from gymnasium.error import ResetNeeded
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import START, Game
+from deltaw.envs.turn import end, payoffs_by_seat
 
 RENDER_MODES = ("ansi", "rgb_array")
 OBSERVATION_MAX = 255.0
@@ -102,11 +103,9 @@ class BoardGameEnv(gym.Env):
 
     def payoff(self, seat: int) -> float:
         """What the game is worth to a seat: 0 until it has ended."""
-        if not self._game.rules.outcome(self._state)[0]:
-            return 0.0
         payoffs = np.empty(self._game.rules.num_players)
-        self._game.rules.payoffs(self._state, payoffs)
-        return float(payoffs[(seat - self.mover) % len(payoffs)])
+        payoffs_by_seat(self._game.rules, self._state, payoffs)
+        return float(payoffs[seat])
 
     # --- the Gymnasium API -----------------------------------------------------------------------------
 
@@ -127,8 +126,8 @@ class BoardGameEnv(gym.Env):
         if not self._is_legal(action):
             return self._end_illegally(action, forfeit(self._game.rules.num_players, actor == 0))
         self._act(operator.index(action))
-        over = self._is_over()
-        return self.observation(), self.payoff(0), over, self._truncated(over), self._info()
+        over, truncated = self._end()
+        return self.observation(), self.payoff(0), over, truncated, self._info()
 
     def render(self) -> Any:
         """The board as text (`ansi`) or as uint8 [H, W, 3] (`rgb_array`); None without a render mode."""
@@ -193,14 +192,11 @@ class BoardGameEnv(gym.Env):
                     break
             self._state = state
 
-    def _is_over(self) -> bool:
-        self._over = bool(self._game.rules.outcome(self._state)[0])
-        return self._over
-
-    def _truncated(self, over: bool) -> bool:
-        truncated = not over and 0 < self._game.rules.max_plies <= self._plies
-        self._over = over or truncated
-        return truncated
+    def _end(self) -> tuple[bool, bool]:
+        """Whether the game has come to its end, and whether it was broken off."""
+        over = bool(self._game.rules.outcome(self._state)[0])
+        self._over = bool(end(self._game.rules, self._state, self._plies)[0])
+        return over, self._over and not over
 
     def _end_illegally(self, action: Any, reward: float) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self._over = True

@@ -20,11 +20,11 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from deltaw.envs import games
-from deltaw.envs.chance import pick_chance
 from deltaw.envs.errors import InputError
 from deltaw.envs.fronts.front import ILLEGAL, RENDER_MODES, check_choice, first_state, single_spaces
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, payoffs_by_seat, pick_chance
 
 WORD, PLIES, STEPS, GAME, DRAWS = range(5)
 """columns of the book kept on each row: the move as spelled so far, moves and actions of this game, number of this game, rolls so far"""
@@ -82,9 +82,9 @@ def act(rules, row, seed, book, action, max_steps):
         rules.store(rules.play(state, word), row)
         book[WORD] = 0
         book[PLIES] += 1
-    if complete and roll(rules, row, seed, book):
-        return ENDED, payoff_of_seat_0(rules, rules.load(row))
-    if 0 < rules.max_plies <= book[PLIES] or 0 < max_steps <= book[STEPS]:
+        if roll(rules, row, seed, book):
+            return ENDED, payoff_of_seat_0(rules, rules.load(row))
+    if end(rules, rules.load(row), book[PLIES])[0] or 0 < max_steps <= book[STEPS]:
         return BROKEN_OFF, 0.0
     return RUNNING, 0.0
 
@@ -92,8 +92,8 @@ def act(rules, row, seed, book, action, max_steps):
 @kernel
 def payoff_of_seat_0(rules, state):
     payoffs = np.empty(rules.num_players)
-    rules.payoffs(state, payoffs)
-    return payoffs[-rules.seat(state) % rules.num_players]
+    payoffs_by_seat(rules, state, payoffs)
+    return payoffs[0]
 
 
 @kernel

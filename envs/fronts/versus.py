@@ -76,21 +76,19 @@ class VersusEnv(BoardGameEnv):
         if not self._is_legal(action):
             return self._end_illegally(action, forfeit(self._game.rules.num_players, own=True))
         self._act(int(action))
-        truncated = self._let_opponents_play()
-        over = self._is_over()
-        self._over = over or truncated
+        over, truncated = self._let_opponents_play()
         return self.observation(), self.payoff(self._agent_seat), over, truncated, self._info()
 
     @property
     def _seats(self) -> tuple[int | None, ...]:
         return (*range(self._game.rules.num_players), None)
 
-    def _let_opponents_play(self) -> bool:
-        """Until it is the agent's turn or the game is over; returns whether it was broken off."""
+    def _let_opponents_play(self) -> tuple[bool, bool]:
+        """Until it is the agent's turn or the game is over; returns what `_end` says."""
         while True:
-            truncated = self._truncated(self._is_over())
+            over, truncated = self._end()
             if self._over or self.mover == self._agent_seat:
-                return truncated
+                return over, truncated
             self._play(self._answer())
 
     def _answer(self) -> int:

@@ -9,22 +9,21 @@ Letters: D duels, F features, W integers a state.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from deltaw.envs import games
-from deltaw.envs.bits import OPENING, random_word
-from deltaw.envs.chance import roll
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, noisy_move, open_game, roll, value_for
 from deltaw.learn.selfplay.lockstep import member
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import Leaf, Weights, evaluate_linear
 from deltaw.search.matches.match import default_opening_plies
-from deltaw.search.players.plies import make_bench, score_moves
+from deltaw.search.players.plies import Bench, find_reply, make_bench
 
 
 class Games(NamedTuple):
@@ -73,21 +72,25 @@ def duel(start: Evaluator, one: np.ndarray, other: np.ndarray, games: Games, bac
 
 def play_duels(job: Job) -> Duels:
     """The duels of job.one against job.other."""
-    game = games.load(job.game)
-    players = np.stack([job.one, job.other], axis=1).astype(np.float32)[..., None]  # [D, 2, F + 1, 1]
-    dense = np.zeros((2, 0), np.float32)
-    leaf = Leaf(evaluate_linear, job.weights._replace(first=players[0], dense=dense))
-    bench = make_bench(leaf._replace(weights=member(leaf.weights, 0)), game)
-    points, plies = np.zeros(len(players)), 0
-    row = np.empty(game.rules.width, np.int64)
-    for d, pair in enumerate(players):
-        leaf = Leaf(evaluate_linear, leaf.weights._replace(first=pair))
-        first = np.int64(job.games.first + d * job.games.pairs)
-        points[d], played = play_pairs(
-            game.rules, leaf, np.int64(job.games.seed), first, job.games.pairs, job.games.opening_plies, row, bench
-        )
-        plies += played
-    return Duels(points, plies)
+    game, (seed, first, pairs, opening_plies) = games.load(job.game), job.games
+    duels, size = job.one.shape
+    stacked = np.stack([job.one, job.other], axis=1).astype(np.float32).reshape(2 * duels, size, 1)
+    leaf = Leaf(evaluate_linear, job.weights._replace(first=stacked, dense=np.zeros((2 * duels, 0), np.float32)))
+    side = Side(choose_best, leaf, make_bench(leaf._replace(weights=member(leaf.weights, 0)), game))
+    one, numbers = 2 * np.repeat(np.arange(duels), 2 * pairs), 2 * first + np.arange(2 * pairs * duels)
+    points, row = np.zeros(len(numbers), np.int64), np.empty(game.rules.width, np.int64)
+    keyed = (np.int64(seed), np.int64(opening_plies), 0.0)
+    plies = play_games(game.rules, side, side, np.stack([one, one + 1, numbers], axis=1), *keyed, row, points)
+    return Duels(points.reshape(duels, 2 * pairs).mean(axis=1), int(plies))
+
+
+class Side(NamedTuple):
+    """A player and its scratch memory."""
+
+    choose: Any
+    """choose(rules, leaf, r, state, seed, game, ply, bench) -> index of the chosen move's result in bench.rows[0]"""
+    leaf: Any
+    bench: Bench
 
 
 def opening_plies_of(game: Game, wanted: int) -> int:
@@ -104,46 +107,35 @@ def opening_plies_of(game: Game, wanted: int) -> int:
 
 
 @kernel
-def play_pairs(rules, leaf, seed, first, pairs, opening_plies, row, bench):
-    """(points a game of evaluator 0 of leaf.weights against evaluator 1, plies of all games)"""
-    points, plies = 0, 0
-    for pair in range(first, first + pairs):
-        for seat in range(2):
-            result, length = play_game(rules, leaf, seed, pair, seat, opening_plies, row, bench)
-            points += result
-            plies += length
-    return points / (2.0 * pairs), plies
+def play_games(rules, one, other, games, seed, opening_plies, noise, row, points):
+    """points[g] of the first player, `one`, in games [G, 3]: rows of the two players in their stacks, and number of the
+    game, odd where `one` has seat 1. Returns the plies of all games."""
+    plies, moves, rows = 0, one.bench.moves[0], one.bench.rows[0]
+    for g in range(len(games)):
+        number, pair = games[g, 2], games[g, 2] // 2
+        ply = open_game(rules, seed, pair, opening_plies, row, moves, rows)
+        over = False
+        while not over:
+            state = roll(rules, rules.load(row), seed, pair, ply)
+            noisy = noisy_move(rules, state, seed, pair, ply, noise, moves, rows)
+            if noisy >= 0:
+                row[:] = rows[noisy]
+            elif rules.seat(state) == number % 2:
+                row[:] = rows[one.choose(rules, one.leaf, games[g, 0], state, seed, number, ply, one.bench)]
+            else:
+                best = other.choose(rules, other.leaf, games[g, 1], state, seed, number, ply, other.bench)
+                row[:] = other.bench.rows[0, best]
+            ply += 1
+            child = rules.load(row)
+            over, value = end(rules, child, ply)
+            points[g] = value_for(rules, child, value, number % 2)
+        plies += ply
+    return plies
 
 
 @kernel
-def play_game(rules, leaf, seed, pair, seat, opening_plies, row, bench):
-    """(result of one game for evaluator 0, which has the seat `seat`; plies)"""
-    ply = open_game(rules, seed, pair, opening_plies, row, bench)
-    while True:
-        state = roll(rules, rules.load(row), seed, pair, ply)
-        mover = 0 if rules.seat(state) == seat else 1
-        _, best = score_moves(
-            rules, Leaf(leaf.evaluate, member(leaf.weights, mover), leaf.expect), state, 1, 0, 0.0, bench
-        )
-        ply += 1
-        child = rules.load(bench.rows[0, best])
-        over, value = rules.outcome(child)
-        if over:
-            return value if rules.seat(child) == seat else -value, ply
-        if rules.max_plies > 0 and ply >= rules.max_plies:
-            return np.int64(0), ply
-        row[:] = bench.rows[0, best]
-
-
-@kernel
-def open_game(rules, seed, pair, opening_plies, row, bench):
-    """The first position after the pair's random moves, as long as they do not end the game, to row [W]; returns how many were made."""
-    rules.store(rules.initial(), row)
-    for ply in range(opening_plies):
-        state = roll(rules, rules.load(row), seed, pair, ply)
-        n = rules.expand(state, bench.moves[0], bench.rows[0])
-        child = bench.rows[0, random_word(seed, pair, ply, OPENING) % n]
-        if rules.outcome(rules.load(child))[0]:
-            return ply
-        row[:] = child
-    return opening_plies
+def choose_best(rules, leaf, r, state, seed, game, ply, bench):
+    """The best move by evaluator r of a stack, one ply deep."""
+    own = Leaf(leaf.evaluate, member(leaf.weights, r), leaf.expect)
+    own.expect(rules, own.weights, state, bench.work)
+    return find_reply(rules, own, state, bench.moves[0], bench.rows[0], bench.work)[1]

@@ -8,11 +8,10 @@ import numpy as np
 
 from deltaw.envs.errors import InputError
 from deltaw.learn.automata.duel import Games, duel, opening_plies_of
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.weights.linear import linear_weights, with_weights
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.matches.match import check_two_players
 
 MOST = 20
 """weights of a team: each sees the payoff of all, and the noise of the others grows with their number"""
@@ -38,7 +37,7 @@ class Team:
     """Plays the duels of one learner and writes its weights into an evaluator. The first `size` weights of the evaluator are the team's."""
 
     def __init__(self, start: Evaluator, options: TeamOptions, learner: str, *, seed: int, backend: Backend) -> None:
-        check_two_players(start.game, learner)
+        check_game(start.game, learner)
         self.start = linear_weights(start, learner)
         self.size = len(self.start) - (0 if options.bias else 1)
         if self.size > MOST:

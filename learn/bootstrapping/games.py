@@ -20,12 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from deltaw.envs.bits import EXPLORE, OPENING, TIE, random_unit, random_word
+from deltaw.envs.bits import EXPLORE, TIE, random_word
 from deltaw.envs.control import FOREVER, LIMIT, NODES
-from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, explore, open_game, value_for
+from deltaw.learn.selfplay.lockstep import go_on
 from deltaw.search.algorithms.negamax import negamax
+from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.tree import engine_node as engine
 from deltaw.search.tree.engine_node import GENERATION, HISTORY, PLAIN, VERSION, line_start
 from deltaw.search.tree.engine_root import MOVES, Root, search_level
@@ -43,6 +45,8 @@ class Search(NamedTuple):
     """run(rules, leaf, visitor, state, depth, version, desk) -> (value for the mover, index of the best move, nodes)"""
     desk: Any
     """its memory; desk.root.rows[i] is the state behind move i of the last search"""
+    drawn: Leaf
+    """values the positions in which a game is broken off; the evaluator itself in a game that always ends"""
 
 
 class PlainDesk(NamedTuple):
@@ -93,26 +97,19 @@ ERROR, LENGTH, VISITED, KNOWN, OUTSIDE, LOST, ENDED = range(7)
 no room; games finished"""
 
 
-def check_searchable(game: Game, learner: str) -> None:
-    """Raises InputError for games that the searches here cannot play."""
-    if game.rules.max_chance > 0:
-        raise InputError(f"learner {learner} searches games without chance; {game.name} has dice: use td_forward")
-    if game.rules.num_players != 2:
-        raise InputError(f"learner {learner} is for two players; {game.name} has {game.rules.num_players}")
-
-
-def make_search(game: Game, name: str, depth: int, work: Any) -> Search:
-    """`name`: minimax or alphabeta; `work`: the evaluator's scratch memory."""
+def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any) -> Search:
+    """`name`: minimax or alphabeta; `leaf`, `work`: the evaluator and its scratch memory."""
+    drawn = leaf._replace(evaluate=evaluate_draw) if game.rules.max_plies else leaf
     most, plies = game.rules.max_moves, depth + 3
     root = Root(
         *game.buffers(), np.empty(most), np.empty(most, np.int64), np.zeros(5, np.int64), np.zeros(plies + 1, np.int64)
     )
     control = np.zeros(engine.CONTROL_SIZE, np.int64)
     if name == "minimax":
-        return Search(search_plainly, PlainDesk(root, make_stack(game, depth, control, work), work))
+        return Search(search_plainly, PlainDesk(root, make_stack(game, depth, control, work), work), drawn)
     frames = np.zeros((plies, 2 * most + 3 + plies), np.int64)
     memory = engine.Memory(frames, make_table(ENTRIES), control, work)
-    return Search(search_pruned, EngineDesk(root, memory, PLAIN, np.empty(most), work))
+    return Search(search_pruned, EngineDesk(root, memory, PLAIN, np.empty(most), work), drawn)
 
 
 def make_position(game: Game) -> Position:
@@ -135,6 +132,11 @@ def renew(search: Search) -> None:
 
 
 # --- searches -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def evaluate_draw(rules, weights, state, work):
+    return 0.0
 
 
 @kernel
@@ -199,27 +201,24 @@ def end_of_line(rules, state, desk):
 @kernel
 def position_to_search(rules, position, settings, root):
     """The state of `position`; where a game begins, after its random opening, which never ends the game."""
-    state, counts = rules.load(position.row), position.counts
-    if counts[PLY] > 0 or settings.opening == 0:
-        return state
-    for ply in range(random_word(settings.seed, counts[GAME], 0, EXPLORE) % (settings.opening + 1)):
-        n = rules.expand(state, root.moves, root.rows)
-        child = rules.load(root.rows[random_word(settings.seed, counts[GAME], ply, OPENING) % n])
-        if rules.outcome(child)[0]:
-            break
-        state = child
-        counts[PLY] += 1
-    rules.store(state, position.row)
-    return state
+    seed, counts = settings.seed, position.counts
+    if counts[PLY] == 0 and settings.opening > 0:
+        plies = random_word(seed, counts[GAME], 0, EXPLORE) % (settings.opening + 1)
+        counts[PLY] = open_game(rules, seed, counts[GAME], plies, position.row, root.moves, root.rows)
+    return rules.load(position.row)
 
 
 @kernel
 def look(rules, search, leaf, visitor, position, settings):
-    """Searches the position: (state, value for the mover, index of the best move)."""
+    """Searches the position: (state, value for the mover, index of the best move). Where the game is broken off, the
+    search ends with a draw."""
     state = position_to_search(rules, position, settings, search.desk.root)
-    version = position.counts[SEARCHES]
+    version, depth, left = position.counts[SEARCHES], np.int64(settings.depth), rules.max_plies - position.counts[PLY]
     position.counts[SEARCHES] += 1
-    value, best, nodes = search.run(rules, leaf, visitor, state, np.int64(settings.depth), version, search.desk)
+    if rules.max_plies > 0 and left <= depth:
+        value, best, nodes = search.run(rules, search.drawn, visitor, state, left, version, search.desk)
+    else:
+        value, best, nodes = search.run(rules, leaf, visitor, state, depth, version, search.desk)
     position.sums[VISITED] += nodes
     return state, value, best
 
@@ -227,24 +226,12 @@ def look(rules, search, leaf, visitor, position, settings):
 @kernel
 def move_on(rules, root, position, settings, best):
     """Plays the best move, or a random one: (whether it was random, whether the game is over, its result for seat 0)."""
-    counts, sums, seed = position.counts, position.sums, settings.seed
-    game, ply = counts[GAME], counts[PLY]
-    explored = settings.explore > 0.0 and random_unit(seed, game, ply, EXPLORE) < settings.explore
-    if explored:
-        best = random_word(seed, game, ply, OPENING) % root.found[MOVES]
+    counts, sums = position.counts, position.sums
+    best, explored = explore(settings.seed, counts[GAME], counts[PLY], settings.explore, root.found[MOVES], best)
     child = rules.load(root.rows[best])
-    over, result = rules.outcome(child)
-    if rules.seat(child) == 1:
-        result = -result
-    counts[PLY] += 1
-    if not over and rules.max_plies > 0 and counts[PLY] >= rules.max_plies:
-        over, result = True, np.int64(0)
-    rules.store(child, position.row)
+    over, value = end(rules, child, counts[PLY] + 1)
     if over:
-        sums[LENGTH] += counts[PLY]
+        sums[LENGTH] += counts[PLY] + 1
         sums[ENDED] += 1.0
-        counts[GAME] += 1
-        counts[PLY] = 0
-        counts[FINISHED] += 1
-        rules.store(rules.initial(), position.row)
-    return explored, over, np.float64(result)
+    go_on(rules, position.row, counts, root.rows[best], over)
+    return explored, over, np.float64(value_for(rules, child, value, 0))

@@ -39,7 +39,6 @@ from deltaw.learn.bootstrapping.games import (
     OUTSIDE,
     VISITED,
     Settings,
-    check_searchable,
     look,
     make_position,
     make_search,
@@ -51,7 +50,7 @@ from deltaw.learn.bootstrapping.games import (
 from deltaw.learn.bootstrapping.nodes import DROPPED, KEPT, LOWER, UPPER, begin_nodes, keep_node, keeper, make_nodes
 from deltaw.learn.bootstrapping.pupil import LinearPupil, NetworkPupil, make_pupil
 from deltaw.learn.knobs import Count, CountOrZero, NotNegative, OneOf, Positive, Range, Share, check
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.steps.step_rules import RuleName
 from deltaw.learn.weights.linear import predict
@@ -231,10 +230,10 @@ class Bootstrap:
 
     def __init__(self, method: Method, options: Any, start: Evaluator, *, seed: int, budget: int) -> None:
         check(options)
-        check_searchable(start.game, method.name)
+        check_game(start.game, method.name, chance=False)
         self.method, self.options, self.seed, self.budget, self.game = method, options, seed, budget, start.game
         self.pupil = make_pupil(start, method.name, options)
-        self.search = make_search(self.game, method.search, options.depth, self.pupil.work)
+        self.search = make_search(self.game, method.search, options.depth, self.pupil.leaf, self.pupil.work)
         self.nodes = make_nodes(self.game, ROOM if method.nodes else 1, method.least)
         self._samples = make_samples(self.pupil.max_active, len(self.nodes.rows))
         self.position = make_position(self.game)

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import EXPLORE, TIE, random_unit, random_word
-from deltaw.envs.chance import roll
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import roll
+from deltaw.learn.selfplay.lockstep import take_turn
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.inputs import inputs_of
 from deltaw.search.evaluators.onnx_file import settle_finished
 from deltaw.search.players.batched import BatchEvaluator, score_decisions
-from deltaw.search.players.plies import make_bench, score_moves
+from deltaw.search.players.plies import make_bench
 
 CLOSE = 1e-5
 """two moves whose values differ by less, in outcome units, may change places"""
@@ -143,13 +143,9 @@ def play_positions(rules, leaf, seed, rows, decisions, bench):
     state, game, ply = rules.initial(), np.int64(0), np.int64(0)
     for i in range(len(rows)):
         rules.store(state, rows[i])
-        state = roll(rules, state, seed, game, ply)
-        rules.store(state, decisions[i])
-        n, best = score_moves(rules, leaf, state, 1, 0, 0.0, bench)
-        if random_unit(seed, game, ply, EXPLORE) < RANDOM_MOVES:
-            best = random_word(seed, game, ply, TIE) % n
+        rules.store(roll(rules, state, seed, game, ply), decisions[i])
+        best, _, over, _ = take_turn(rules, leaf, state, seed, game, ply, RANDOM_MOVES, bench)
         state = rules.load(bench.rows[0, best])
         ply += 1
-        over, _ = rules.outcome(state)
-        if over or (rules.max_plies > 0 and ply >= rules.max_plies):
+        if over:
             state, game, ply = rules.initial(), game + 1, np.int64(0)

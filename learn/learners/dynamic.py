@@ -17,12 +17,11 @@ import torch
 
 from deltaw.learn.automata.duel import opening_plies_of
 from deltaw.learn.knobs import Count, OneOf, Positive, Share, check
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.selfplay.adapt import POSITIONS, Adapter, Settings
 from deltaw.learn.selfplay.opponent_model import MOST_CRITERIA, NoisyPlayer, OpponentModel
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.matches.match import check_two_players
 from deltaw.search.players.players import find_player
 
 HABITS = 24
@@ -56,7 +55,7 @@ class Options:
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Dynamic:
     """The learner of this module; raises InputError."""
     check(options)
-    check_two_players(start.game, "dynamic")
+    check_game(start.game, "dynamic")
     return Dynamic(options, start, seed=seed)
 
 

@@ -24,7 +24,7 @@ import torch
 from deltaw.envs.bits import random_word
 from deltaw.envs.errors import InputError
 from deltaw.learn.knobs import Count, OneOf
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.selfplay.fitness import Arena, FitnessOptions, Scores, check_fitness
 from deltaw.learn.strategies.genetic import Genetic, GeneticOptions, check_genetic
 from deltaw.learn.strategies.strategy import OPPONENTS, Strategy, random_of
@@ -114,6 +114,7 @@ class Evolution:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Evolution:
     """The learner of this module; see learn/run/config.py. Raises InputError."""
+    check_game(start.game, "evolution")
     check_evolution(options)
     return Evolution(start, options, seed=seed, backend=backend)
 

@@ -26,7 +26,7 @@ from deltaw.envs.bits import random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.learn.knobs import Count, CountOrZero, Range
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.learners import evolution
 from deltaw.learn.learners.evolution import Evolution, check_evolution
 from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig
@@ -114,6 +114,7 @@ class Sparring:
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Sparring:
     """The learner of this module; see learn/run/config.py. Raises InputError."""
+    check_game(start.game, "sparring")
     check_evolution(options, others=options.partners)
     spent = options.partners * options.partner_games
     if spent >= budget:

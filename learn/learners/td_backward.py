@@ -21,12 +21,11 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, jacrev, vmap
 
-from deltaw.envs.bits import EXPLORE, random_unit, random_word
-from deltaw.envs.chance import roll
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, explore, roll, value_for
 from deltaw.learn.knobs import Count, NotNegative, Positive, Range, Share, check
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.networks import Network, check_device, network_of
 from deltaw.learn.workers.backend import Backend
@@ -54,6 +53,7 @@ class Options:
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> BackwardTD:
     """The learner of this module; raises InputError."""
     check(options)
+    check_game(start.game, "td_backward")
     check_device(options.device)
     return BackwardTD(network_of(start), options, seed=seed, budget=budget)
 
@@ -108,16 +108,18 @@ class BackwardTD:
         moves = self._expander.expand(self.rows, self.seed, self.number, self.ply)
         outputs, values = self._judge(moves)
         chosen, explored = self._choose(moves, values)
+        over, results = self._expander.ends(moves.rows[chosen], self.ply + 1)
+        following = torch.where(over[:, None], certain(results, self.network), outputs[chosen])
         before, seats = self._expander.features(self.rows)
         errors = self.trace.update(
             self._tensor(before),
             torch.from_numpy(seats),
-            outputs[chosen],
-            torch.from_numpy(explored),
+            following,
+            torch.from_numpy(explored) & ~over,
             self.options.trace,
             rate,
         )
-        self._advance(moves, chosen)
+        self._advance(moves.rows[chosen], over.numpy())
         return errors
 
     def _judge(self, moves: Moves) -> tuple[Tensor, Tensor]:
@@ -136,25 +138,19 @@ class BackwardTD:
         chosen = np.empty(self.options.slots, np.int64)
         explored = np.zeros(self.options.slots, bool)
         for b in range(self.options.slots):
-            begin, end = moves.begins[b], moves.begins[b + 1]
+            begin, stop = moves.begins[b], moves.begins[b + 1]
             sign = 1.0 if self._expander.seat(self.rows[b]) == 0 else -1.0
-            chosen[b] = begin + int(torch.argmax(sign * values[begin:end]))
-            if (
-                self.options.explore
-                and random_unit(self.seed, self.number[b], self.ply[b], EXPLORE) < self.options.explore
-            ):
-                word = random_word(self.seed, self.number[b] + 1, self.ply[b], EXPLORE)
-                chosen[b] = begin + word % (end - begin)
-                explored[b] = not moves.over[chosen[b]]
+            best = int(torch.argmax(sign * values[begin:stop]))
+            keyed = (self.seed, self.number[b], self.ply[b], float(self.options.explore))
+            best, explored[b] = explore(*keyed, stop - begin, best)
+            chosen[b] = begin + best
         return chosen, explored
 
-    def _advance(self, moves: Moves, chosen: np.ndarray) -> None:
-        over = moves.over[chosen].astype(bool)
-        if self.game.rules.max_plies:
-            over |= self.ply + 1 >= self.game.rules.max_plies
-        self.positions += len(chosen)
+    def _advance(self, rows: np.ndarray, over: np.ndarray) -> None:
+        """The games go on to the positions rows [B, W]; those that are over begin anew."""
+        self.positions += len(rows)
         self.games += int(over.sum())
-        self.rows = np.where(over[:, None], self.game.row(self.game.rules.initial()), moves.rows[chosen])
+        self.rows = np.where(over[:, None], self.game.row(self.game.rules.initial()), rows)
         self.ply = np.where(over, 0, self.ply + 1)
         self.number = np.where(over, self.number + self.options.slots, self.number)
         self.trace.end_games(torch.from_numpy(over))
@@ -287,6 +283,13 @@ class Expander:
                 )
             size = n
 
+    def ends(self, rows: np.ndarray, plies: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Which of the games that have come to rows [B, W] in so many moves are over [B], and their results for seat 0
+        [B]."""
+        over, results = np.empty(len(rows), bool), np.empty(len(rows), np.int64)
+        find_ends(self.game.rules, rows, plies, over, results)
+        return torch.from_numpy(over), torch.from_numpy(results)
+
     def features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Dense features [B, F] of states, and their seats [B]."""
         dense, seats = np.zeros((len(rows), self.num_features), np.float32), np.empty(len(rows), np.int64)
@@ -309,12 +312,20 @@ def expand_all(rules, rows, seed, number, ply, work, out):
                 out.seats[n] = rules.seat(child)
                 over, result = rules.outcome(child)
                 out.over[n] = over
-                out.results[n] = result if out.seats[n] == 0 else -result
+                out.results[n] = value_for(rules, child, result, 0)
                 for j in range(rules.features(child, spec, index, value)):
                     out.features[n, index[j]] = value[j]
             n += 1
         out.begins[b + 1] = n
     return n
+
+
+@kernel
+def find_ends(rules, rows, plies, over, results):
+    for b in range(len(rows)):
+        state = rules.load(rows[b])
+        over[b], value = end(rules, state, plies[b])
+        results[b] = value_for(rules, state, value, 0)
 
 
 @kernel

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from deltaw.learn.knobs import Count, NotNegative, OneOf, Positive, Share, SlotCount, check
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, Slots, dense_features, new_slots, stack, trimmed
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.networks import Network, check_device, network_of
@@ -175,6 +175,7 @@ class ForwardTD:
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> ForwardTD:
     """The learner of this module; see learn/run/config.py. Raises InputError."""
     check(options)
+    check_game(start.game, "td_forward")
     check_device(options.device)
     return ForwardTD(network_of(start), options, seed=seed, budget=budget, backend=backend)
 

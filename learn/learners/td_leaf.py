@@ -36,7 +36,6 @@ from deltaw.learn.bootstrapping.games import (
     OUTSIDE,
     SEARCHES,
     Settings,
-    check_searchable,
     end_of_line,
     look,
     make_position,
@@ -49,7 +48,7 @@ from deltaw.learn.bootstrapping.games import (
 from deltaw.learn.bootstrapping.pupil import LinearPupil, NetworkPupil, make_pupil
 from deltaw.learn.bootstrapping.strap import SearchedOptions, Step, gradient_of, make_samples, scalars_of
 from deltaw.learn.knobs import NotNegative, Positive, Share, check
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.steps.schedule import step_size
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
@@ -241,7 +240,7 @@ class LeafTD:
     def __init__(self, options: Options, start: Evaluator, *, seed: int, budget: int) -> None:
         self.options, self.seed, self.budget, self.game = options, seed, budget, start.game
         self.pupil = make_pupil(start, "td_leaf", options)
-        self.search = make_search(self.game, "alphabeta", options.depth, self.pupil.work)
+        self.search = make_search(self.game, "alphabeta", options.depth, self.pupil.leaf, self.pupil.work)
         self.position = make_position(self.game)
         linear = isinstance(self.pupil, LinearPupil)
         self.trace = make_trace(len(self.pupil.weight) if linear else 0, self.game.rules.width)  # type: ignore[union-attr]
@@ -351,5 +350,5 @@ class LeafTD:
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> LeafTD:
     """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share out."""
     check(options)
-    check_searchable(start.game, "td_leaf")
+    check_game(start.game, "td_leaf", chance=False)
     return LeafTD(options, start, seed=seed, budget=budget)

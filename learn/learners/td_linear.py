@@ -22,7 +22,7 @@ import torch
 
 from deltaw.envs.kernel import kernel
 from deltaw.learn.knobs import Count, NotNegative, Positive, Range, Share, SlotCount, check
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, Slots, new_slots, stack, trimmed
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.steps.step_rules import RuleName, make_rule
@@ -153,6 +153,7 @@ class LinearTD:
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> LinearTD:
     """The learner of this module; see learn/run/config.py. Raises InputError."""
     check(options)
+    check_game(start.game, "td_linear")
     return LinearTD(start, options, seed=seed, budget=budget, backend=backend)
 
 

@@ -15,18 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from deltaw.envs.bits import EXPLORE, random_unit, random_word
-from deltaw.envs.chance import roll
 from deltaw.envs.kernel import kernel
 from deltaw.learn.knobs import Count, NotNegative, Positive, Share, check
-from deltaw.learn.learner import Metrics
-from deltaw.learn.selfplay.lockstep import flip
+from deltaw.learn.learner import Metrics, check_game
+from deltaw.learn.selfplay.lockstep import flip, go_on, take_turn
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.networks import not_for_tuples
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator, remade
 from deltaw.search.evaluators.leaf import CLASSES, RELU, SIGMOID, TANH, activate, dense_layer
-from deltaw.search.players.plies import make_bench, score_moves
+from deltaw.search.players.plies import make_bench
 
 
 @dataclass
@@ -47,6 +45,7 @@ class Options:
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> SequentialTD:
     """The learner of this module; raises InputError."""
     check(options)
+    check_game(start.game, "td_sequential")
     not_for_tuples(start, "td_sequential")
     return SequentialTD(start, options, seed=seed, budget=budget)
 
@@ -205,13 +204,8 @@ def play_and_learn(rules, leaf, position, traces, bench, seed, trace, rate, expl
     counts = position.counts
     for _ in range(plies):
         state = rules.load(position.row)
-        rolled = roll(rules, state, seed, counts[0], counts[1])
-        n, best = score_moves(rules, leaf, rolled, 1, 0, 0.0, bench)
-        explored = explore > 0.0 and random_unit(seed, counts[0], counts[1], EXPLORE) < explore
-        if explored:
-            best = random_word(seed, counts[0] + 1, counts[1], EXPLORE) % n
+        best, explored, over, result = take_turn(rules, leaf, state, seed, counts[0], counts[1], explore, bench)
         child = rules.load(bench.rows[0, best])
-        over, result = rules.outcome(child)
         following(rules, leaf.weights, child, over, result, bench.outputs[best], traces)
         if explored and not over:
             clear(traces)
@@ -221,25 +215,20 @@ def play_and_learn(rules, leaf, position, traces, bench, seed, trace, rate, expl
                 traces.errors[k] = traces.outputs[1, k] - traces.outputs[0, k]
                 position.squared[0] += traces.errors[k] ** 2
             learn(leaf.weights, rules.seat(state), traces, trace, rate)
-        counts[1] += 1
-        rules.store(child, position.row)
-        if over or (rules.max_plies > 0 and counts[1] >= rules.max_plies):
+        if over:
             clear(traces)
-            rules.store(rules.initial(), position.row)
-            counts[0] += 1
-            counts[1] = 0
-            counts[2] += 1
+        go_on(rules, position.row, counts, bench.rows[0, best], over)
 
 
 @kernel
 def following(rules, weights, child, over, result, outputs, traces):
-    """Outputs of s_{t+1} from White's side; the result where the game is over."""
+    """Outputs of s_{t+1} from White's side; the result, which is White's, where the game is over."""
     classes = weights.head == CLASSES
     for k in range(len(outputs)):
         traces.outputs[1, k] = outputs[k]
         if over:
             traces.outputs[1, k] = (weights.outcomes[k] == result) if classes else result
-    if rules.seat(child) == 1:
+    if not over and rules.seat(child) == 1:
         flip(traces.outputs[1], classes)
 
 

@@ -21,18 +21,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from deltaw.envs.bits import EXPLORE, random_unit, random_word
-from deltaw.envs.chance import roll
 from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 from deltaw.learn.knobs import Count, NotNegative, Positive, Share, check
-from deltaw.learn.learner import Metrics
+from deltaw.learn.learner import Metrics, check_game
+from deltaw.learn.selfplay.lockstep import go_on, take_turn
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.linear import linear_weights, with_weights
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import most_active
-from deltaw.search.players.plies import make_bench, score_moves
+from deltaw.search.players.plies import make_bench
 
 
 @dataclass
@@ -53,10 +52,7 @@ class Options:
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> TrueOnlineTD:
     """The learner of this module; raises InputError."""
     check(options)
-    if start.game.rules.num_players != 2:
-        raise InputError(
-            f"{start.game.name} has {start.game.rules.num_players} players; true_online needs a game for two"
-        )
+    check_game(start.game, "true_online")
     return TrueOnlineTD(start, options, seed=seed, budget=budget)
 
 
@@ -196,38 +192,21 @@ def play_and_learn(rules, leaf, weight, position, traces, bench, seed, trace, ra
     counts, spec = position.counts, leaf.weights.spec
     for _ in range(plies):
         state = rules.load(position.row)
-        rolled = roll(rules, state, seed, counts[0], counts[1])
-        n, best = score_moves(rules, leaf, rolled, 1, 0, 0.0, bench)
-        explored = explore > 0.0 and random_unit(seed, counts[0], counts[1], EXPLORE) < explore
-        if explored:
-            best = random_word(seed, counts[0] + 1, counts[1], EXPLORE) % n
-        child = rules.load(bench.rows[0, best])
-        over, result = rules.outcome(child)
-        counts[1] += 1
-        if not over and rules.max_plies > 0 and counts[1] >= rules.max_plies:
-            over, result = True, np.int64(0)
+        best, explored, over, result = take_turn(rules, leaf, state, seed, counts[0], counts[1], explore, bench)
         if explored and not over:
             clear(traces)
         else:
-            following = whites_value(rules, spec, weight, child, over, result, traces)
+            following = np.float64(result)
+            if not over:
+                following = whites_value(rules, spec, weight, rules.load(bench.rows[0, best]), traces)
             n = whites_features(rules, spec, state, len(weight) - 1, traces)
             position.sums[0] += learn(weight, traces, n, following, trace, rate) ** 2
             position.sums[1] += 1.0
-        rules.store(child, position.row)
         if over:
-            end_game(rules, position, traces)
-
-
-@kernel
-def end_game(rules, position, traces):
-    counts, sums = position.counts, position.sums
-    sums[2] += counts[1]
-    sums[3] += math.sqrt(clear(traces))
-    sums[4] += 1.0
-    rules.store(rules.initial(), position.row)
-    counts[0] += 1
-    counts[1] = 0
-    counts[2] += 1
+            position.sums[2] += counts[1] + 1
+            position.sums[3] += math.sqrt(clear(traces))
+            position.sums[4] += 1.0
+        go_on(rules, position.row, counts, bench.rows[0, best], over)
 
 
 @kernel
@@ -243,10 +222,8 @@ def whites_features(rules, spec, state, bias, traces):
 
 
 @kernel
-def whites_value(rules, spec, weight, state, over, result, traces):
-    """w . x, or the result where the game is over; overwrites x."""
-    if over:
-        return -np.float64(result) if rules.seat(state) == 1 else np.float64(result)
+def whites_value(rules, spec, weight, state, traces):
+    """w . x; overwrites x."""
     n = whites_features(rules, spec, state, len(weight) - 1, traces)
     return product(weight, traces, n)
 

@@ -25,13 +25,11 @@ from rich.console import Console
 from rich.table import Table
 
 from deltaw.envs import games as game_files
-from deltaw.envs.bits import EXPLORE, random_unit, random_word
-from deltaw.envs.chance import roll
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.learn.automata.duel import open_game
+from deltaw.envs.turn import end, explore, open_game, roll, value_for
 from deltaw.learn.knobs import Range
 from deltaw.learn.selfplay.opponent_model import NoisyPlayer, OpponentModel
 from deltaw.learn.weights.linear import linear_weights, predict, with_weights
@@ -272,7 +270,8 @@ def habit_table(model: OpponentModel, most: int = 10) -> Table:
 @kernel
 def begin(rules, weights, weight, memory, me, number, settings, bench):
     """A new game: the first position after the random opening of its pair."""
-    ply = open_game(rules, settings.seed, number // 2, settings.opening_plies, memory.row, bench)
+    moves, rows = bench.moves[0], bench.rows[0]
+    ply = open_game(rules, settings.seed, number // 2, settings.opening_plies, memory.row, moves, rows)
     memory.place[0], memory.place[1], memory.place[2] = ply, 0, 0
     if not settings.own:
         remember(rules, weights, weight, memory, me, rules.load(memory.row))
@@ -291,10 +290,7 @@ def decide(rules, memory, me, seed, number, rolled):
 def own_move(rules, leaf, weight, memory, me, number, settings, rolled, bench):
     """Choose at 1 ply, or explore, and learn; returns (over, result for me)."""
     n, best = score_moves(rules, leaf, rules.load(rolled), 1, 0, 0.0, bench)
-    ply = memory.place[0]
-    explored = settings.explore > 0.0 and random_unit(settings.seed, number, ply, EXPLORE) < settings.explore
-    if explored:
-        best = random_word(settings.seed, number + 1, ply, EXPLORE) % n
+    best, explored = explore(settings.seed, number, memory.place[0], settings.explore, n, best)
     return move_on(rules, leaf.weights, weight, memory, me, settings, bench.rows[0, best], explored, True)
 
 
@@ -305,10 +301,8 @@ def move_on(rules, weights, weight, memory, me, settings, chosen, explored, mine
     memory.row[:] = chosen
     place[0] += 1
     child = rules.load(chosen)
-    over, value = rules.outcome(child)
-    if not over and rules.max_plies > 0 and place[0] >= rules.max_plies:
-        over, value = True, np.int64(0)
-    result = value if rules.seat(child) == me else -value
+    over, value = end(rules, child, place[0])
+    result = value_for(rules, child, value, me)
     if explored and not over:
         place[2] = place[1]
     if over:

@@ -15,16 +15,16 @@ Letters: N individuals, K opponents, L of them learned, G games, R evaluators in
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import TIE, random_unit, random_word
-from deltaw.envs.chance import roll
+from deltaw.envs.bits import TIE
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
-from deltaw.learn.automata.duel import open_game, opening_plies_of
+from deltaw.envs.turn import random_move
+from deltaw.learn.automata.duel import Side, choose_best, opening_plies_of, play_games
 from deltaw.learn.knobs import CountOrZero, Share
 from deltaw.learn.selfplay.lockstep import member, stack
 from deltaw.learn.strategies.strategy import Fitness, places
@@ -32,9 +32,8 @@ from deltaw.learn.weights.genome import Genome
 from deltaw.learn.workers.backend import Backend, Shared
 from deltaw.search.evaluators.leaf import Leaf, handmade_leaf
 from deltaw.search.evaluators.named import compiled, find_evaluator, shipped
-from deltaw.search.matches.match import NOISE, NOISY_MOVE, check_two_players
 from deltaw.search.players.players import RANDOM
-from deltaw.search.players.plies import Bench, find_reply, make_bench
+from deltaw.search.players.plies import Bench, make_bench
 
 SHARE = 256
 """games of a job at least: fewer would cost more to hand over than to play"""
@@ -127,7 +126,6 @@ class Arena:
 
     def __init__(self, genome: Genome, options: FitnessOptions, backend: Backend) -> None:
         game = genome.start.game
-        check_two_players(game, "evolution")
         self.genome, self.options, self._backend = genome, options, backend
         self.opening_plies = opening_plies_of(game, options.opening_plies)
         self.fixed = [find_fixed(game, name) for name in options.baselines]
@@ -221,15 +219,6 @@ def alone(leaf: Leaf) -> Leaf:
     return leaf._replace(weights=stack([leaf.weights]))
 
 
-class Side(NamedTuple):
-    """A player and its scratch memory."""
-
-    choose: Any
-    """choose(rules, leaf, r, state, seed, game, ply, bench) -> index of the chosen move's result in bench.rows[0]"""
-    leaf: Any
-    bench: Bench
-
-
 def side_of(game: Game, stacked: Leaf, opponent: Fixed | None) -> Side:
     """An evaluator of the stack, or a fixed player."""
     leaf = stacked if opponent is None else opponent.leaf
@@ -265,44 +254,6 @@ def play_job(job: Job) -> tuple[np.ndarray, int]:
 
 
 @kernel
-def play_games(rules, one, other, games, seed, opening_plies, noise, row, points):
-    """points[g] of the first player, `one`, in the games [G, 3] (see Job); returns the plies of all games."""
-    plies = 0
-    for g in range(len(games)):
-        number = games[g, 2]
-        ply = open_game(rules, seed, number // 2, opening_plies, row, one.bench)
-        over = False
-        while not over:
-            state = roll(rules, rules.load(row), seed, number // 2, ply)
-            if noise > 0.0 and random_unit(seed, number // 2, ply, NOISE) < noise:
-                n = rules.expand(state, one.bench.moves[0], one.bench.rows[0])
-                row[:] = one.bench.rows[0, random_word(seed, number // 2, ply, NOISY_MOVE) % n]
-            elif rules.seat(state) == number % 2:
-                best = one.choose(rules, one.leaf, games[g, 0], state, seed, number, ply, one.bench)
-                row[:] = one.bench.rows[0, best]
-            else:
-                best = other.choose(rules, other.leaf, games[g, 1], state, seed, number, ply, other.bench)
-                row[:] = other.bench.rows[0, best]
-            ply += 1
-            child = rules.load(row)
-            over, value = rules.outcome(child)
-            if over:
-                points[g] = value if rules.seat(child) == number % 2 else -value
-            elif rules.max_plies > 0 and ply >= rules.max_plies:
-                over = True
-        plies += ply
-    return plies
-
-
-@kernel
-def choose_best(rules, leaf, r, state, seed, game, ply, bench):
-    """The best move by evaluator r of a stack, one ply deep."""
-    own = Leaf(leaf.evaluate, member(leaf.weights, r), leaf.expect)
-    own.expect(rules, own.weights, state, bench.work)
-    return find_reply(rules, own, state, bench.moves[0], bench.rows[0], bench.work)[1]
-
-
-@kernel
 def choose_ranked(rules, rank, r, state, seed, game, ply, bench):
     """The highest-ranked move; ties go to the first."""
     n = rules.expand(state, bench.moves[0], bench.rows[0])
@@ -317,5 +268,4 @@ def choose_ranked(rules, rank, r, state, seed, game, ply, bench):
 @kernel
 def choose_randomly(rules, nothing, r, state, seed, game, ply, bench):
     """One of the distinct results, drawn by (seed, game, ply)."""
-    n = rules.expand(state, bench.moves[0], bench.rows[0])
-    return random_word(seed, game, ply, TIE) % n
+    return random_move(rules, state, seed, game, ply, TIE, bench.moves[0], bench.rows[0])

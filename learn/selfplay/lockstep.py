@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import EXPLORE, random_unit, random_word
-from deltaw.envs.chance import roll
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, explore, roll, value_for
 from deltaw.learn.workers.backend import Backend, Serial, Shared
 from deltaw.search.evaluators.leaf import CLASSES, Leaf, Weights, forget
 from deltaw.search.players.plies import make_bench, score_moves
@@ -236,25 +235,42 @@ def play_one(rules, leaf, slots, slot, assign, settings, bench):
     """Dice and move from the slot's last position; returns (result for seat 0, over)."""
     t = slots.ply[slot] - 1
     state = rules.load(slots.rows[slot, t])
-    state = roll(rules, state, settings.seed, slots.game[slot], t)
     chooser = Leaf(leaf.evaluate, member(leaf.weights, assign[rules.seat(state)]), leaf.expect)
-    n, best = score_moves(rules, chooser, state, 1, 0, 0.0, bench)
-    if settings.explore > 0.0 and random_unit(settings.seed, slots.game[slot], t, EXPLORE) < settings.explore:
-        best = random_word(settings.seed, slots.game[slot] + 1, t, EXPLORE) % n
+    best, explored, over, result = take_turn(
+        rules, chooser, state, settings.seed, slots.game[slot], t, settings.explore, bench
+    )
+    if explored:
         slots.explored[slot, t] = 1
+    if not over:
+        slots.rows[slot, t + 1] = bench.rows[0, best]
+        slots.outputs[slot, t + 1] = bench.outputs[best]
+        slots.explored[slot, t + 1] = 0
+        slots.ply[slot] += 1
+    return result, over
+
+
+@kernel
+def take_turn(rules, leaf, state, seed, game, ply, probability, bench):
+    """The dice, and the best move at 1 ply or, with this probability, a random one: (its index in `bench`, whether
+    it is random, whether the game is over, its result for seat 0)."""
+    n, best = score_moves(rules, leaf, roll(rules, state, seed, game, ply), 1, 0, 0.0, bench)
+    best, explored = explore(seed, game, ply, probability, n, best)
     child = rules.load(bench.rows[0, best])
-    over, value = rules.outcome(child)
-    if not over and rules.max_plies > 0 and t + 1 >= rules.max_plies:
-        over, value = True, np.int64(0)
+    over, value = end(rules, child, ply + 1)
+    return best, explored, over, value_for(rules, child, value, 0)
+
+
+@kernel
+def go_on(rules, row, counts, chosen, over):
+    """The position `row` [W] of a learner that plays one game at a time becomes `chosen` [W], or the first of its next
+    game; counts: number of the game, moves made, games finished."""
+    row[:] = chosen
+    counts[1] += 1
     if over:
-        if rules.seat(child) != 0:
-            value = -value
-        return value, True
-    rules.store(child, slots.rows[slot, t + 1])
-    slots.outputs[slot, t + 1] = bench.outputs[best]
-    slots.explored[slot, t + 1] = 0
-    slots.ply[slot] += 1
-    return np.int64(0), False
+        rules.store(rules.initial(), row)
+        counts[0] += 1
+        counts[1] = 0
+        counts[2] += 1
 
 
 @kernel

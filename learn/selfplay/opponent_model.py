@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import EXPLORE, random_unit, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import noisy_move
 from deltaw.search.players.players import Player
 
 MOST_CRITERIA = 1000
@@ -136,6 +136,6 @@ def count_choice(rules, spec, decision, result, moves, rows, index, value, table
 def add_noise(rules, rows, keys, seed, chance, moves, results, chosen):
     """chosen[i] becomes one of the results of rows[i], with the given chance; drawn by (seed, game, ply)."""
     for i in range(len(rows)):
-        if random_unit(seed, keys[i, 0], keys[i, 1], EXPLORE) < chance:
-            n = rules.expand(rules.load(rows[i]), moves, results)
-            chosen[i] = results[random_word(seed, keys[i, 0] + 1, keys[i, 1], EXPLORE) % n]
+        noisy = noisy_move(rules, rules.load(rows[i]), seed, keys[i, 0], keys[i, 1], chance, moves, results)
+        if noisy >= 0:
+            chosen[i] = results[noisy]

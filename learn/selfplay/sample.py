@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import OPENING, random_word
-from deltaw.envs.chance import roll
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import open_game, roll
+from deltaw.learn.selfplay.lockstep import take_turn
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.players.plies import make_bench, score_moves
+from deltaw.search.players.plies import make_bench
 
 GAMES = 100
 SAMPLE_SEED = 20_260_102
@@ -97,28 +97,24 @@ def _empty(size: int, game: Game, outputs: int) -> Sample:
 
 @kernel
 def play_game(rules, leaf, seed, number, opening, sample, bench):
-    """Fill the sample with one game; returns its positions: 0 if it did not end, or ended during the random moves."""
-    state = rules.initial()
+    """Fill the sample with one game; returns its positions: 0 if it did not end."""
+    first = open_game(rules, seed, number, opening, sample.rows[0], bench.moves[0], bench.rows[0])
+    state = rules.load(sample.rows[0])
     value = leaf.evaluate(rules, leaf.weights, state, bench.work)
     sample.outputs[0] = bench.work.chances
-    n = 0
-    for ply in range(len(sample.game)):
-        rolled = roll(rules, state, seed, number, ply)
-        count, best = score_moves(rules, leaf, rolled, 1, 0, 0.0, bench)
-        if ply < opening:
-            best = random_word(seed, number, ply, OPENING) % count
-        child = rules.load(bench.rows[0, best])
-        over, result = rules.outcome(child)
-        after = bench.values[best]  # for the mover; exact where the game is over
-        if ply >= opening:
-            note(rules, sample, n, state, number, ply, bench.moves[0, best], after - value)
-            n += 1
+    for n in range(len(sample.game)):
+        best, _, over, result = take_turn(rules, leaf, state, seed, number, first + n, 0.0, bench)
+        mover, child = rules.seat(state), rules.load(bench.rows[0, best])
+        after = bench.values[best]
         if over:
-            settle(rules, sample, n, child, result)
-            return n
-        value = -after if rules.seat(child) != rules.seat(state) else after
-        if n < len(sample.outputs):
-            sample.outputs[n] = bench.outputs[best]
+            after = np.float64(result if mover == 0 else -result)
+        note(rules, sample, n, state, number, first + n, bench.moves[0, best], after - value)
+        if over:
+            settle(rules, sample, n + 1, result)
+            return n + 1
+        value = -after if rules.seat(child) != mover else after
+        if n + 1 < len(sample.outputs):
+            sample.outputs[n + 1] = bench.outputs[best]
         state = child
     return 0
 
@@ -133,11 +129,10 @@ def note(rules, sample, n, state, number, ply, move, error):
 
 
 @kernel
-def settle(rules, sample, n, last, result):
-    """The result of a game for the movers of its n positions."""
+def settle(rules, sample, n, result):
+    """The result of a game, for seat 0, to the movers of its n positions."""
     for t in range(n):
-        same = rules.seat(rules.load(sample.rows[t])) == rules.seat(last)
-        sample.results[t] = result if same else -result
+        sample.results[t] = result if rules.seat(rules.load(sample.rows[t])) == 0 else -result
 
 
 def scores(evaluator: Evaluator, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

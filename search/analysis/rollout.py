@@ -19,15 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import random_unit, random_word
-from deltaw.envs.chance import pick_chance
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, noisy_move, pick_chance, value_for
 from deltaw.search.analysis.answers import rounded
 from deltaw.search.evaluators.leaf import Leaf, forget
 from deltaw.search.evaluators.named import leaf_of
-from deltaw.search.matches.match import NOISE, NOISY_MOVE, check_two_players
+from deltaw.search.matches.match import check_two_players
 from deltaw.search.players.agent import Agent, RankedMove
 from deltaw.search.players.players import Workers
 from deltaw.search.players.plies import Bench, best_reply, find_reply, make_bench
@@ -110,25 +109,21 @@ def play_out(rules, leaf, row, seed, trial, noise, adjust, bench):
     asker = rules.seat(state)
     luck, ply = 0.0, 0
     while True:
-        over, value = rules.outcome(state)
+        over, value = end(rules, state, ply)
         if over:
-            return (np.float64(value) if rules.seat(state) == asker else -np.float64(value)), luck
-        if rules.max_plies > 0 and ply >= rules.max_plies:
-            return 0.0, luck
+            return np.float64(value_for(rules, state, value, asker)), luck
         i = pick_chance(rules, state, seed, trial, ply)
         if i >= 0:
             if adjust:
-                gain = luck_of(rules, leaf, state, i, bench)
-                luck += gain if rules.seat(state) == asker else -gain
+                luck += value_for(rules, state, luck_of(rules, leaf, state, i, bench), asker)
             state, _ = rules.chance(state, i)
             if rules.outcome(state)[0]:
                 continue
-        forget(bench.work)
-        _, best = find_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
-        if noise > 0.0 and random_unit(seed, trial, ply, NOISE) < noise:
-            n = rules.expand(state, bench.moves[1], bench.rows[1])
-            best = random_word(seed, trial, ply, NOISY_MOVE) % n
-        state = rules.load(bench.rows[1, best])
+        chosen = noisy_move(rules, state, seed, trial, ply, noise, bench.moves[1], bench.rows[1])
+        if chosen < 0:
+            forget(bench.work)
+            _, chosen = find_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
+        state = rules.load(bench.rows[1, chosen])
         ply += 1
 
 

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deltaw.envs.chance import pick_chance
 from deltaw.envs.control import Switch
 from deltaw.envs.errors import InputError, cut, one_line, short
 from deltaw.envs.texts import read_json
+from deltaw.envs.turn import pick_chance
 from deltaw.search.databases.database import program_version
 from deltaw.search.doors import view
 from deltaw.search.doors.offer import Offer, Offered

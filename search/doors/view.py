@@ -14,6 +14,7 @@ import numpy as np
 
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import START, Game
+from deltaw.envs.turn import payoffs_by_seat
 
 SEAT_NAMES = ("first player", "second player", "third player", "fourth player", "fifth player", "sixth player")
 BACKGAMMON = "backgammon"
@@ -187,7 +188,6 @@ def _move(game: Game, state: Any, cells: Cells, move: int) -> dict[str, Any]:
 
 def payoffs(game: Game, state: Any) -> list[float]:
     """What a finished game is worth to the player in each seat."""
-    players, seat = game.rules.num_players, int(game.rules.seat(state))
-    out = np.empty(players)
-    game.rules.payoffs(state, out)
-    return [float(out[(i - seat) % players]) + 0.0 for i in range(players)]  # no -0.0
+    out = np.empty(game.rules.num_players)
+    payoffs_by_seat(game.rules, state, out)
+    return [float(worth) + 0.0 for worth in out]  # no -0.0

@@ -33,11 +33,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import OPENING, random_unit, random_word
-from deltaw.envs.chance import pick_chance
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.turn import end, noisy_move, open_game, pick_chance, value_for
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.matches.sequential import Hypotheses, accepted, check_hypotheses, log_likelihood_ratio, pentanomial
 from deltaw.search.players.players import Player, Workers
@@ -46,8 +45,6 @@ from deltaw.search.players.plies import Bench, make_bench, roll_values
 SLOTS = 256
 OPENING_PLIES = 2
 """random moves at the start of games without chance, which two deterministic players would otherwise repeat"""
-NOISE, NOISY_MOVE = 16, 17
-"""purposes of random numbers, beside those of `deltaw.envs.bits`: whether a move is random, and which"""
 INTERVAL = 1.96
 """standard errors to either side of a 95 % interval"""
 CHECK_PAIRS = 50
@@ -422,24 +419,11 @@ def roll_rows(rules, rows, keys, seed, twins, rolled, rolls, seats):
 
 @kernel
 def begin_games(rules, slots, which, seed, twins, opening_plies, moves, children):
-    """Set up the games of the slots `which`: the first position, and random moves, the same for both games of a
-    pair, as long as they do not end the game."""
+    """Set up the games of the slots `which`: the position after random moves, the same for both games of a pair."""
     for slot in which:
-        rules.store(rules.initial(), slots.rows[slot])
-        slots.ply[slot] = 0
-        slots.luck[slot] = 0.0
         pair = slots.game[slot] // twins
-        for t in range(opening_plies):
-            state = rules.load(slots.rows[slot])
-            i = pick_chance(rules, state, seed, pair, t)
-            if i >= 0:
-                state, _ = rules.chance(state, i)
-            n = rules.expand(state, moves, children)
-            child = children[random_word(seed, pair, t, OPENING) % n]
-            if rules.outcome(rules.load(child))[0]:
-                break
-            slots.rows[slot] = child
-            slots.ply[slot] += 1
+        slots.ply[slot] = open_game(rules, seed, pair, opening_plies, slots.rows[slot], moves, children)
+        slots.luck[slot] = 0.0
 
 
 @kernel
@@ -447,10 +431,10 @@ def play_noise(rules, rows, keys, seed, twins, noise, moves, children, chosen, f
     """free[i]: whether the mover of the decision rows[i] may choose; if not, chosen[i] is one of the distinct results."""
     for i in range(len(rows)):
         pair, ply = keys[i, 0] // twins, keys[i, 1]
-        free[i] = random_unit(seed, pair, ply, NOISE) >= noise
-        if not free[i]:
-            n = rules.expand(rules.load(rows[i]), moves, children)
-            chosen[i] = children[random_word(seed, pair, ply, NOISY_MOVE) % n]
+        noisy = noisy_move(rules, rules.load(rows[i]), seed, pair, ply, noise, moves, children)
+        free[i] = noisy < 0
+        if noisy >= 0:
+            chosen[i] = children[noisy]
 
 
 @kernel
@@ -463,12 +447,10 @@ def settle(rules, slots, active, chosen, twins, record, ended):
         state = rules.load(chosen[i])
         slots.rows[slot] = chosen[i]
         slots.ply[slot] += 1
-        over, value = rules.outcome(state)
-        if not over and rules.max_plies > 0 and slots.ply[slot] >= rules.max_plies:
-            over, value = True, np.int64(0)
+        over, value = end(rules, state, slots.ply[slot])
         if over:
             game = slots.game[slot]
-            record.result[game] = value if rules.seat(state) == game % twins else -value
+            record.result[game] = value_for(rules, state, value, game % twins)
             record.luck[game] = slots.luck[slot]
             record.length[game] = slots.ply[slot]
             record.over[game] = 1

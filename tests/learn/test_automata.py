@@ -330,7 +330,6 @@ def test_options_out_of_range(options, fields, message):
 @pytest.mark.parametrize("options", [CONTINUOUS, PURSUIT], ids=["continuous", "discrete"])
 @pytest.mark.parametrize(("start", "message"), [
     (("connect_four", "lines"), "moves at most 20 weights, .* connect_four's features 'lines' have 96: choose"),
-    (("tic_tac_toe_three", "lines"), "tic_tac_toe_three has 3 players"),
     (("connect_four", "counts", 1, "classes"), "evaluator.head=classes tanh or identity"),
 ])  # fmt: skip
 def test_starts_that_do_not_fit(options, start, message):

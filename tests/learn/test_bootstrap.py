@@ -131,7 +131,7 @@ def losses(evaluator: Evaluator, depth: int) -> list[Any]:
     """Positions in which a player who searches so deep has lost, whatever side he plays and whatever the other one does."""
     game = evaluator.game
     view = deep(game, evaluator)
-    search = make_search(game, "alphabeta", depth, view.work)
+    search = make_search(game, "alphabeta", depth, view.leaf, view.work)
 
     @functools.cache
     def lost(state: Any, own_turn: bool) -> tuple:
@@ -212,7 +212,5 @@ def test_knobs_that_make_no_sense(name, knobs, line):
 def test_games_and_evaluators_that_do_not_fit(name):
     with pytest.raises(InputError, match="searches games without chance; backgammon has dice"):
         make(name, start("backgammon", "default"))
-    with pytest.raises(InputError, match="is for two players; tic_tac_toe_three has 3"):
-        make(name, start("tic_tac_toe_three", "default"))
     with pytest.raises(InputError, match="trains one value, not chances: "):
         make(name, start(head="classes"))

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from deltaw.envs import games
-from deltaw.envs.bits import EXPLORE, OPENING, random_unit, random_word
-from deltaw.envs.chance import roll
+from deltaw.envs.bits import EXPLORE, EXPLORED_MOVE, OPENING, random_unit, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
+from deltaw.envs.turn import roll
 from deltaw.learn.learners import dynamic
 from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig
 from deltaw.learn.run.start import fresh
@@ -91,7 +91,7 @@ class NaiveTD:
             if mine:
                 explored = random_unit(s.seed, number, ply, EXPLORE) < s.explore
                 rows = self.results(rolled)
-                random_row = rows[random_word(s.seed, number + 1, ply, EXPLORE) % len(rows)]
+                random_row = rows[random_word(s.seed, number, ply, EXPLORED_MOVE) % len(rows)]
                 row = random_row if explored else self.choose(rolled, me)
             else:
                 row = self.opponent.choose(self.game.row(rolled)[None], np.array([[number, ply]]), s.seed)[0]
@@ -147,7 +147,8 @@ def test_with_an_identity_head_and_a_memory_that_must_grow(own):
 
 def test_n_tuples_whose_entries_repeat():
     tuples = TuplesConfig(lines=[3], cells=[[0, 1, 2, 3], [4, 5, 7, 8]])
-    check_against_naive(start_of("tic_tac_toe", "cells", tuples=tuples), "criteria", SETTINGS, 12)
+    settings = SETTINGS._replace(seed=7)  # no two moves lead to mirror images, of which rounding would choose one
+    check_against_naive(start_of("tic_tac_toe", "cells", tuples=tuples), "criteria", settings, 12)
 
 
 @pytest.mark.slow
@@ -332,8 +333,6 @@ def test_options_out_of_range(fields, message):
 def test_starts_that_do_not_fit():
     with pytest.raises(InputError, match=r"evaluator\.head=classes tanh or identity"):
         learner_of(fresh(games.load("tic_tac_toe"), "lines", EvaluatorConfig(), 1))
-    with pytest.raises(InputError, match="tic_tac_toe_three has 3 players"):
-        learner_of(fresh(games.load("tic_tac_toe_three"), "lines", EvaluatorConfig(head="tanh"), 1), opponent="random")
     big = start_of("tic_tac_toe", "cells", tuples=TuplesConfig(cells=[[0, 1, 2, 3, 4, 5, 6]]))
     with pytest.raises(
         InputError, match="2187 features of 'tuples' are no criteria to count: choose a set of at most 1000"

@@ -335,13 +335,6 @@ def test_bad_options_are_one_line(change, named):
     assert "\n" not in str(error.value)
 
 
-def test_three_players_are_refused():
-    game = games.load("tic_tac_toe_three")
-    start = fresh(game, game.default_features, SHAPES["linear"], 1)
-    with pytest.raises(InputError, match="evolution needs a game for two"):
-        make(Options(), start, seed=1, budget=1, backend=Serial())
-
-
 def test_too_many_weights_are_refused():
     tuples = TuplesConfig(walks=20, length=8)
     start = fresh(games.load("connect_four"), "lines", EvaluatorConfig(head="tanh", tuples=tuples), 1)

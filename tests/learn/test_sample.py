@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import python_state
-from toy_games import random_evaluator
+from toy_games import endless_game, random_evaluator
 
 from deltaw.envs import games
 from deltaw.learn.selfplay.sample import OPENING_PLIES, annotated, play_sample, reliability, scores
@@ -71,6 +71,13 @@ def result_of_a_roll(game, state, move, following):
 
 def sign(game, state, child) -> int:
     return 1 if game.rules.seat(state) == game.rules.seat(child) else -1
+
+
+def test_a_game_that_is_broken_off_is_a_draw():
+    sample = play_sample(random_evaluator(endless_game(7), 3, head="tanh"), games=2)
+    assert sample.ply.tolist() == [4, 5, 6] * 2
+    assert not sample.results.any()
+    assert sample.errors[[2, 5]] == pytest.approx(-sample.outputs[[2, 5], 0], abs=1e-6)
 
 
 def test_the_same_seed_gives_the_same_games():

@@ -178,10 +178,3 @@ def test_bad_options_are_one_line(change, named):
         learner(**change)
     assert named in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_three_players_are_refused():
-    game = games.load("tic_tac_toe_three")
-    start = fresh(game, game.default_features, EvaluatorConfig(head="identity"), 1)
-    with pytest.raises(InputError, match="needs a game for two"):
-        make(Options(), start, seed=1, budget=10_000_000, backend=Serial())

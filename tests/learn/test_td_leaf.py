@@ -9,8 +9,8 @@ import pytest
 from conftest import python_state
 from search_learning import RATE, Toy, children, minimax, start
 
-from deltaw.envs.bits import EXPLORE, OPENING, random_unit, random_word
 from deltaw.envs.game import Game
+from deltaw.envs.turn import explore as explored_move
 from deltaw.learn.bootstrapping.games import Settings, make_position, make_search
 from deltaw.learn.bootstrapping.strap import Step
 from deltaw.learn.learners import td_leaf
@@ -20,7 +20,7 @@ from deltaw.search.tree.stack import NOBODY
 
 def traced(toy: Toy, depth: int, searches: int, trace: float, explore: float) -> np.ndarray:
     """The weights after so many searches of the compiled TDLeaf."""
-    search, position = make_search(toy.game, "alphabeta", depth, toy.work), make_position(toy.game)
+    search, position = make_search(toy.game, "alphabeta", depth, toy.leaf, toy.work), make_position(toy.game)
     learning = (make_trace(len(toy.weight), toy.game.rules.width), trace, toy.rule, toy.samples, Step(RATE, 0.0, False))
     settings, found = Settings(5, depth, explore, 0), np.zeros(toy.game.rules.width, np.int64)
     play_and_trace(toy.game.rules, search, toy.leaf, NOBODY, position, settings, *learning, searches, found)
@@ -34,9 +34,8 @@ def white(game: Game, state: Any, value: float) -> float:
 def next_state(game: Game, values: list[float], state: Any, number: int, ply: int, explore: float) -> tuple[Any, bool]:
     """What self-play does: the first of the best moves, or a random one."""
     behind = [child for child, _ in children(game, state)]
-    if explore > 0 and random_unit(5, number, ply, EXPLORE) < explore:
-        return behind[random_word(5, number, ply, OPENING) % len(behind)], True
-    return behind[int(np.argmax(values))], False
+    chosen, random = explored_move(5, number, ply, explore, len(behind), int(np.argmax(values)))
+    return behind[chosen], random
 
 
 @pytest.mark.parametrize("trace", [0.0, 0.7, 1.0])

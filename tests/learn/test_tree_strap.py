@@ -167,7 +167,7 @@ def test_a_node_is_kept_once_with_its_tightest_bounds():
 def test_a_full_memory_is_no_error():
     toy = Toy(start())
     state = some_states()[0]
-    search, nodes = make_search(toy.game, "minimax", 3, toy.work), make_nodes(toy.game, 10, 1)
+    search, nodes = make_search(toy.game, "minimax", 3, toy.leaf, toy.work), make_nodes(toy.game, 10, 1)
     begin_nodes(nodes)
     search.run(toy.game.rules, toy.leaf, keeper(nodes), state, np.int64(3), np.int64(1), search.desk)
     assert nodes.counts[KEPT] == 10

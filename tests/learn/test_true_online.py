@@ -10,10 +10,10 @@ from conftest import python_state
 from hydra import compose, initialize_config_module
 
 from deltaw.envs import games
-from deltaw.envs.bits import EXPLORE, random_unit, random_word
-from deltaw.envs.chance import roll
+from deltaw.envs.bits import EXPLORE, EXPLORED_MOVE, random_unit, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
+from deltaw.envs.turn import roll
 from deltaw.learn.learners.true_online import Options, Traces, TrueOnlineTD, clear, learn, make, make_traces
 from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig, checked, learner_module
 from deltaw.learn.run.start import fresh, start_of
@@ -211,7 +211,7 @@ class Replay:
         n, best = score_moves(rules, self.leaf, rolled, 1, 0, 0.0, self.bench)
         explored = random_unit(*key, EXPLORE) < o.explore
         if explored:
-            best = random_word(self.seed, self.number + 1, self.ply, EXPLORE) % n
+            best = random_word(self.seed, self.number, self.ply, EXPLORED_MOVE) % n
         child = python_state(self.game, rules.load(self.bench.rows[0, best]))
         over, result = rules.outcome(child)
         self.ply += 1
@@ -331,11 +331,6 @@ def test_other_heads_are_refused(head):
 def test_networks_are_refused():
     with pytest.raises(InputError, match=r"evaluator.hidden=\[8\]"):
         learner(shaped("identity", (8,)))
-
-
-def test_games_for_three_are_refused():
-    with pytest.raises(InputError, match="tic_tac_toe_three has 3 players"):
-        learner(linear("tic_tac_toe_three"))
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def minimax(toy: Toy, state: Any, depth: int, seen: dict, weight: np.ndarray | N
 
 def searched(toy: Toy, name: str, state: Any, depth: int, version: int = 1, least: int = 1) -> tuple[Any, Any, float]:
     """The compiled search's nodes with the root, the search, and the root's value."""
-    search, nodes = make_search(toy.game, name, depth, toy.work), make_nodes(toy.game, 4096, least)
+    search, nodes = make_search(toy.game, name, depth, toy.leaf, toy.work), make_nodes(toy.game, 4096, least)
     begin_nodes(nodes)
     arguments = (toy.game.rules, toy.leaf, keeper(nodes), state, np.int64(depth), np.int64(version), search.desk)
     value, _, _ = search.run(*arguments)

@@ -1,11 +1,14 @@
-"""Evaluators with random weights: small things that tests of games, searches and learners need."""
+"""Evaluators with random weights, and a game without an end: small things that several tests need."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from deltaw.envs import games
-from deltaw.envs.game import Game
+from deltaw.envs.game import FeatureSet, Game, make_rules
+from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 
 
@@ -30,3 +33,59 @@ def random_evaluator(game: Game, seed: int, *, head: str = "classes", hidden: in
         "bias1": random.normal(0, 0.5, outputs),
     }
     return make_evaluator(game, tensors, features=features, head=head)
+
+
+class Turn(NamedTuple):
+    seat: int
+
+
+@kernel
+def _first_turn():
+    return Turn(np.int64(0))
+
+
+@kernel
+def _pass_on(state, move):
+    return Turn(np.int64(1 - state.seat))
+
+
+@kernel
+def _one_move(state, out):
+    out[0] = 0
+    return 1
+
+
+@kernel
+def _never_over(state):
+    return False, np.int64(0)
+
+
+@kernel
+def _whose_turn(state, spec, index, value):
+    index[0] = state.seat
+    value[0] = 1.0
+    return 1
+
+
+@kernel
+def _seat(state):
+    return state.seat
+
+
+@kernel
+def _seat_as_cell(state, out):
+    out[0] = state.seat
+
+
+def endless_game(max_plies: int) -> Game:
+    """Nothing ever happens, until the game is broken off; each seat has a feature."""
+    rules = make_rules(
+        Turn, initial=_first_turn, seat=_seat, legal_moves=_one_move, play=_pass_on, outcome=_never_over,
+        features=_whose_turn, cells=_seat_as_cell, num_cells=1, max_moves=1, outcomes=(-1, 0, 1), max_plies=max_plies,
+    )  # fmt: skip
+    return Game(
+        "endless", "Endless", Turn, rules,
+        {"seat": FeatureSet("seat", (1,), 2, 1, lambda: ["first", "second"])}, "seat",
+        parse=lambda text: Turn(int(text)), format=lambda state: str(state.seat), move_text=lambda state, move: "pass",
+        ansi=str, draw=lambda state: None,
+    )  # fmt: skip

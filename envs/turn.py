@@ -1,0 +1,101 @@
+"""One turn of a game, in small kernels: self-play, matches, roll-outs, recordings and fronts are all made of them.
+
+    open_game -> position -roll-> decision -(a choice, explore or noisy_move)-> position -end-> value_for a seat
+
+Random numbers come from counters: each is a function of (seed, game, ply, purpose), so a game does not depend on the
+games beside it. Two games that shall have the same dice are given the same number, that of their pair.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deltaw.envs.bits import EXPLORE, EXPLORED_MOVE, NOISE, NOISY_MOVE, OPENING, ROLL, random_unit, random_word
+from deltaw.envs.kernel import kernel
+
+
+@kernel
+def pick_chance(rules, state, seed, game, ply):
+    """Index of the chance outcome at this ply of this game; -1 where nothing is due."""
+    k = rules.num_chance(state)
+    left = random_unit(seed, game, ply, ROLL) if k > 0 else 0.0
+    for i in range(k):
+        _, probability = rules.chance(state, i)
+        left -= probability
+        if left < 0.0:
+            return i
+    return k - 1
+
+
+@kernel
+def roll(rules, state, seed, game, ply):
+    """`state` after its chance event, if one is due."""
+    i = pick_chance(rules, state, seed, game, ply)
+    if i < 0:
+        return state
+    rolled, _ = rules.chance(state, i)
+    return rolled
+
+
+@kernel
+def random_move(rules, state, seed, game, ply, purpose, moves, rows):
+    """Index of a move of the decision `state`, each distinct result being equally likely; fills `moves` and `rows` with
+    the legal moves and their results."""
+    return random_word(seed, game, ply, purpose) % rules.expand(state, moves, rows)
+
+
+@kernel
+def explore(seed, game, ply, probability, n, best):
+    """(index of the move that is made, whether it is random): one of all n with this probability, else `best`."""
+    if probability > 0.0 and random_unit(seed, game, ply, EXPLORE) < probability:
+        return random_word(seed, game, ply, EXPLORED_MOVE) % n, True
+    return best, False
+
+
+@kernel
+def noisy_move(rules, state, seed, game, ply, probability, moves, rows):
+    """Index of the random move that the mover has to make, with this probability, as `random_move` finds it; -1 where
+    he may choose."""
+    if probability > 0.0 and random_unit(seed, game, ply, NOISE) < probability:
+        return random_move(rules, state, seed, game, ply, NOISY_MOVE, moves, rows)
+    return -1
+
+
+@kernel
+def open_game(rules, seed, game, plies, row, moves, rows):
+    """The position after so many random moves from the start, to `row` [W]; none is made that would end the game, nor
+    any after it. Returns how many were made."""
+    rules.store(rules.initial(), row)
+    for ply in range(plies):
+        state = roll(rules, rules.load(row), seed, game, ply)
+        child = rows[random_move(rules, state, seed, game, ply, OPENING, moves, rows)]
+        if end(rules, rules.load(child), ply + 1)[0]:
+            return ply
+        row[:] = child
+    return plies
+
+
+@kernel
+def end(rules, state, plies):
+    """(whether a game that has come to `state` in so many moves is over, its value for the mover): after `max_plies`
+    moves it is a draw."""
+    over, value = rules.outcome(state)
+    if not over and 0 < rules.max_plies <= plies:
+        return True, np.int64(0)
+    return over, value
+
+
+@kernel
+def value_for(rules, state, value, seat):
+    """A value for the mover of `state`, as the player in `seat` sees it; for two players."""
+    return value if rules.seat(state) == seat else -value
+
+
+@kernel
+def payoffs_by_seat(rules, state, out):
+    """What a game that ended in `state` is worth to each seat, to out float64 [num_players]; zeros where it goes on, or
+    was broken off."""
+    out[:] = 0.0
+    if rules.outcome(state)[0]:
+        rules.payoffs(state, out)
+        out[:] = np.roll(out, rules.seat(state))
