@@ -8,10 +8,10 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from deltaw.envs.cli import BAD_INPUT
+from deltaw.envs.errors import BAD_INPUT, one_line
 
 COMMANDS = {
-    "deltaw.learn": ("train", "export", "report", "plot"),
+    "deltaw.learn": ("train", "export", "report", "plot", "adapt"),
     "deltaw.search": (
         "play", "serve", "analyze", "arena", "league", "record", "build",
         "oracle", "exhaustive", "picture", "lines", "spiel",
@@ -31,7 +31,7 @@ def main() -> int | None:
         print(f"deltaw {importlib.metadata.version('deltaw')}")
         return 0
     if not words or words[0] not in MODULES:
-        given = f"unknown command {words[0]!r}" if words else "no command was given"
+        given = one_line(f"unknown command {words[0]!r}", 100) if words else "no command was given"
         print(f"error: {given}; there are: {', '.join(MODULES)} (try deltaw --help)", file=sys.stderr)
         return BAD_INPUT
     sys.argv = [f"deltaw {words[0]}", *words[1:]]

@@ -11,11 +11,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from deltaw.envs.errors import InputError, one_line
+from deltaw.envs.errors import BAD_INPUT, InputError, one_line
 from deltaw.envs.kernel import cache_folder
 from deltaw.envs.texts import whole
 
-BAD_INPUT = 2
 INTERRUPTED = 130
 """128 + SIGINT, as shells report it"""
 

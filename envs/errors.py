@@ -1,5 +1,7 @@
 """The one exception that a person's bad input raises, and how texts of strangers are shown."""
 
+BAD_INPUT = 2
+"""exit status of a program that was given some"""
 MOST = 1000
 """characters of a message"""
 MOST_QUOTED = 60

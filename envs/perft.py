@@ -1,4 +1,4 @@
-"""Counting move sequences, the test of a move generator: `deltaw perft connect_four 8`.
+"""Count move sequences, the test of a move generator: `deltaw perft connect_four 8`.
 
 perft(depth) is the number of sequences of exactly `depth` legal moves; a finished game has none left, and a forced pass is a move like any
 other. Dice are no moves: every outcome is followed, so in backgammon perft(1) counts the plays of all opening rolls. Known counts, from other

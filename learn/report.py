@@ -20,9 +20,9 @@ from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.turn import roll
-from deltaw.learn.plot import read_records, read_yaml
 from deltaw.learn.run.strength import INTERVAL
 from deltaw.learn.selfplay.sample import SAMPLE_SEED, Sample, outcome_values, play_sample, reliability, scores, typical
+from deltaw.learn.watch.curves import read_records, read_yaml
 from deltaw.learn.watch.pictures import outcome_color, two_sided
 from deltaw.learn.watch.report_page import (
     Series,

@@ -267,9 +267,7 @@ class Run:
 
     def _stopped(self) -> int:
         """Say how to go on; returns the exit status, as shells report it."""
-        command = shlex.join(
-            ["deltaw", "train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
-        )
+        command = shlex.join(["deltaw", "train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"])
         print(f"stopped at {self.learner.games:,} games; everything is saved. To go on:\n  {command}", file=sys.stderr)
         assert self.stopped_by is not None
         return 128 + self.stopped_by

@@ -1,4 +1,4 @@
-"""What an evaluator, a search or a solver thinks of a position: every legal play, best first.
+"""Say what an evaluator, a search or a solver thinks of a position: `deltaw analyze`.
 
     deltaw analyze backgammon 4HPwATDgc/ABMA --dice 31 --plies 2
     deltaw analyze connect_four 32164625 --seconds 2
@@ -12,43 +12,26 @@ A position is written as its game usually is (`start`; backgammon: Position ID, 
 the side to move; docs/formats.md has all). Without dice the answer is the value before the roll.
 Equities are for the player who moves, in outcome units (backgammon: points a game); chances of a gammon include those of a backgammon, and so on.
 
-A batch is JSON lines, each answered by one line as soon as it is read:
-
-    {"position": "4HPwATDgc/ABMA", "dice": [3, 1]}          dice may be "31", or be missing: value before the roll
-    {"position": ..., "dice": [3, 1], "moves": [{"move": "8/5 6/5", "result": position with the opponent on roll, "equity": 0.16,
-                                                 "chances": {"win": 0.55, ...}, "plies": 1}, ...]}
-    {"position": ..., "dice": null, "equity": 0.07, "chances": {...}, "plies": 1}
-    {"position": ..., "dice": [7, 1], "error": "..."}       the line was bad; the exit status will be 2
-
-A rank-only evaluator (pubeval) has `"equity": null` and no chances; so have scalar ones no chances. By a search and by a solver:
-
-    {"position": ..., "dice": null, "equity": 0.2, "moves": [{"move": ..., "result": ..., "equity": 0.2}, ...], "variation": ["4", ...],
-     "algorithm": "engine", "depth": 14, "nodes": 1200345, "seconds": 0.98, "complete": false}
-    {"position": ..., "dice": null, "score": 2, "best": ["4"], "nodes": 1503}
-
-`distance` is added where a win or loss is proven: plies to the end of the game. `complete` is false where a limit ended the search early.
-
-With `--rollout N` the best moves (or the position before its roll) have besides `"rollout": {"equity": 0.17, "error": 0.01}`, an
-average over N games (`search/analysis/rollout.py`). `--match FILE` reviews the games of a file instead (`search/analysis/review.py`).
+A batch is JSON lines (`search/analysis/batch.py`). `--rollout N` plays the games after the best moves to their end N times
+(`search/analysis/rollout.py`); `--match FILE` reviews the games of a file instead (`search/analysis/review.py`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from deltaw.envs import games
-from deltaw.envs.cli import BAD_INPUT, Parser, guarded
-from deltaw.envs.errors import InputError, cut
+from deltaw.envs.cli import Parser, guarded
+from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.record import read_games
-from deltaw.envs.texts import read_json, whole
+from deltaw.envs.texts import whole
 from deltaw.search.analysis.answers import TABLE_MOVES, Answers, PlyAnswers, SearchAnswers, SolveAnswers
+from deltaw.search.analysis.batch import PIPED_WIDTH, _dice_list, answer, read_position, run_batch, shielded
 from deltaw.search.analysis.review import WORST, as_table, review
 from deltaw.search.analysis.review import as_json as review_json
 from deltaw.search.analysis.rollout import CANDIDATES, USUAL_NOISE, RollOutAnswers
@@ -57,109 +40,6 @@ from deltaw.search.players.agent import Agent
 from deltaw.search.players.searcher import ENGINE, Limits, Searcher, default_algorithm
 from deltaw.search.terminal.progress import counting
 from deltaw.search.tree.algorithm import algorithms
-
-PIPED_WIDTH = 200
-"""columns of a table that is not written to a terminal"""
-
-# --- positions and dice ---------------------------------------------------------------------------------------------------
-
-
-def read_position(game: Game, text: str, dice: str | None) -> Any:
-    """The state that a person means; raises InputError."""
-    state = game.read_position(text)
-    if dice is None:
-        return state
-    if game.rules.max_chance == 0:
-        raise InputError(f"{game.name} has no dice, but {dice!r} were given")
-    return game.rules.chance(state, game.find_chance(state, dice))[0]
-
-
-def dice_of(game: Game, state: Any) -> list[int] | None:
-    """The dice inside a rolled state (an XGID can bring them); by the convention that `roll` 0 is to be rolled."""
-    if getattr(state, "roll", 0) <= 0:
-        return None
-    before = state._replace(roll=0)
-    rolls = range(game.rules.num_chance(before))
-    text = next(game.chance_text(before, i) for i in rolls if game.rules.chance(before, i)[0] == state)
-    return [int(digit) for digit in text]
-
-
-# --- batches ----------------------------------------------------------------------------------------------------------------
-
-
-def answer_batch(
-    answers: Answers, lines: Iterable[str], top: int | None = None
-) -> Iterator[tuple[dict[str, Any], bool]]:
-    """(answer, whether the line was good) of every line that is not blank; complaints also go to stderr, with the line's number."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        request: dict[str, Any] = {}
-        try:
-            request = _read_request(line)
-            yield _answer_request(answers, request, top), True
-        except InputError as error:
-            print(f"error: line {number}: {error}", file=sys.stderr)
-            yield {"position": request.get("position"), "dice": request.get("dice"), "error": str(error)}, False
-
-
-def _read_request(line: str) -> dict[str, Any]:
-    request = read_json(line)
-    if not isinstance(request, dict):
-        raise InputError(f'{cut(line.strip())} is no object; a line is {{"position": ..., "dice": [3, 1]}}')
-    return request
-
-
-def answer(
-    answers: Answers, position: str, state: Any, dice: list[int] | None, top: int | None = None
-) -> dict[str, Any]:
-    """The analysis of one position as JSON writes it."""
-    return {"position": position, "dice": dice} | answers.as_json(state, top)
-
-
-def _answer_request(answers: Answers, request: dict[str, Any], top: int | None) -> dict[str, Any]:
-    position = request.get("position")
-    if not isinstance(position, str):
-        raise InputError(f'{cut(json.dumps(request))} needs a "position", a text')
-    dice = _dice_text(request.get("dice"))
-    state = read_position(answers.game, position, dice)
-    return answer(answers, position, state, _dice_list(answers.game, state, dice), top)
-
-
-def _dice_text(dice: Any) -> str | None:
-    """`3,1` from [3, 1]; a text is left to the game."""
-    if dice is None or isinstance(dice, str):
-        return dice
-    if isinstance(dice, list) and all(isinstance(die, int) for die in dice):
-        return ",".join(str(die) for die in dice)
-    raise InputError(f'"dice" is {cut(json.dumps(dice))}; it must be two numbers, such as [3, 1] or "31", or null')
-
-
-def _dice_list(game: Game, state: Any, text: str | None) -> list[int] | None:
-    """The dice in the order in which they were given, or as the position brought them."""
-    return dice_of(game, state) if text is None else [int(die) for die in re.findall(r"\d", text)]
-
-
-def run_batch(answers: Answers, source: str, top: int | None, out: TextIO) -> int:
-    """Answer every line of a file, or of standard input for `-`; 2 if one of them was bad, else 0."""
-    status = 0
-    with _opened(source) as lines:
-        for result, good in answer_batch(answers, lines, top):
-            print(json.dumps(result), file=out, flush=True)
-            status = status if good else BAD_INPUT
-    return status
-
-
-def _opened(source: str) -> contextlib.AbstractContextManager[Iterable[str]]:
-    if source == "-":
-        return contextlib.nullcontext(sys.stdin)
-    try:
-        return open(source, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"cannot read {source}: {error.strerror}") from None
-
-
-# --- the command --------------------------------------------------------------------------------------------------------------
 
 
 def parser() -> Parser:
@@ -211,14 +91,6 @@ def _count(text: str) -> int:
 
 
 _count.__name__ = "count"  # argparse: "invalid count value: '0'"
-
-
-def shielded(argv: Sequence[str] | None) -> list[str]:
-    """The arguments, with a space before those that look like options to argparse but are positions, such as `--X-O----`."""
-    odd = re.compile(r"-(?!-[a-z]|-$|h$).")
-    return [
-        f" {argument}" if odd.match(argument) else argument for argument in (sys.argv[1:] if argv is None else argv)
-    ]
 
 
 @guarded

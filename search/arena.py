@@ -1,4 +1,4 @@
-"""The arena: two players, many games, and how sure the difference is; or more players, everyone against everyone.
+"""Play a match of two players, or a round robin of more: `deltaw arena`.
 
     deltaw arena backgammon network pubeval --games 1000
     deltaw arena othello NEW.safetensors@depth=4 OLD.safetensors@depth=4 --games 4000 --sprt 0 20
@@ -24,9 +24,9 @@ from deltaw.envs import games
 from deltaw.envs.cli import INTERRUPTED, Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
-from deltaw.search import league
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import DEFAULT, find_evaluator, leaf_of, shipped
+from deltaw.search.matches import league, round_robin
 from deltaw.search.matches.match import SLOTS, Elo, Match, MatchResult, check_two_players, elo, match
 from deltaw.search.matches.sequential import LIMIT, Hypotheses
 from deltaw.search.players.players import GNUBG, Player, find_player, leaf_in
@@ -96,7 +96,7 @@ def main(argv: list[str] | None = None) -> int:
     if len(named) > 2 or any(map(os.path.isdir, named)):
         check_round_robin(options)
         options.games = league.GAMES if options.games is None else options.games
-        return league.run(game, named, options)
+        return round_robin.run(game, named, options)
     if options.second is None:
         parser().error("the following arguments are required: second")
     if options.plot:

@@ -1,4 +1,4 @@
-"""Build a database of solved positions, or check one.
+"""Build a database of solved positions, or check one: `deltaw build`.
 
     deltaw build tic_tac_toe complete            every position of the game, solved backwards
     deltaw build nim endgame --from 3-4-5        every position that can be reached from these

@@ -1,134 +1,22 @@
-"""Exhaustive play-out: every game that a player can be led into, for games small enough.
+"""Play a player's moves against all replies of the opponent: `deltaw exhaustive`.
 
     deltaw exhaustive tic_tac_toe FILE.safetensors
 
-The opponent tries all of his moves everywhere; the player answers with every move that is best to it, as it may choose any
-of them. Counted are the *lines*, the different games from the start to an end, apart for either seat: a player that loses
-none of them never loses, whoever it meets. Positions that several lines share are asked about once, and the numbers of
-lines behind them added up.
-
-Letters: W integers a state.
+What is counted is told in `search/analysis/exhaustive.py`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 from deltaw.envs import games
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
-from deltaw.envs.turn import end, value_for
+from deltaw.search.analysis.exhaustive import LIMIT, SEATS, ExhaustiveResult, play_out
 from deltaw.search.players.players import find_player
 from deltaw.search.terminal.progress import counting
-
-LIMIT = 200_000
-"""different positions: half a minute to some minutes"""
-SEATS = ("first", "second")
-
-
-class Lines(NamedTuple):
-    """How many lines of play end in what, for the player."""
-
-    won: int
-    drawn: int
-    lost: int
-
-    def __add__(self, other: Lines) -> Lines:  # type: ignore[override]
-        return Lines(self.won + other.won, self.drawn + other.drawn, self.lost + other.lost)
-
-
-class ExhaustiveResult(NamedTuple):
-    """Everything that can happen to a player."""
-
-    game: str
-    player: str
-    first: Lines
-    """the player has the first seat"""
-    second: Lines
-    positions: int
-    """different ones met"""
-
-    @property
-    def can_lose(self) -> bool:
-        return self.first.lost + self.second.lost > 0
-
-
-def play_out(
-    game: Game, player: Any, *, limit: int = LIMIT, progress: Callable[[int], None] | None = None
-) -> ExhaustiveResult:
-    """All lines of `player`, which needs `tied` (see `deltaw.search.players.players`), against all replies, from both seats; `progress` is called with the
-    number of positions met. Raises InputError for games with chance or not for two, and where more than `limit` positions come up."""
-    rules = game.rules
-    if rules.num_players != 2 or rules.max_chance > 0:
-        reason = "has chance" if rules.max_chance > 0 else f"has {rules.num_players} players"
-        raise InputError(f"{game.name} {reason}: only deterministic games of two players are played out")
-    if not hasattr(player, "tied"):
-        raise InputError(f"{player.name} does not say which moves are equally good to it: it cannot be played out")
-    outs = [_PlayOut(game, player, seat, limit, progress or (lambda done: None)) for seat in (0, 1)]
-    first = outs[0].lines()
-    outs[1].met = outs[0].met
-    second = outs[1].lines()
-    return ExhaustiveResult(game.name, player.name, first, second, outs[1].met)
-
-
-class _PlayOut:
-    """The lines of a player in one seat."""
-
-    def __init__(self, game: Game, player: Any, seat: int, limit: int, progress: Callable[[int], None]) -> None:
-        self.game, self.player, self.seat, self.limit, self.progress = game, player, seat, limit, progress
-        self.met = 0
-        self._known: dict[tuple[Any, int], Lines] = {}
-
-    def lines(self) -> Lines:
-        """From the start."""
-        return self._from(self._plain(self.game.rules.initial()), 0)
-
-    def _plain(self, state: Any) -> Any:
-        return self.game.unrow(self.game.row(state))
-
-    def _from(self, state: Any, ply: int) -> Lines:
-        """Lines behind `state`; the ply matters only where a game is broken off."""
-        rules = self.game.rules
-        over, value = end(rules, state, ply)
-        if over:
-            return ending(int(value_for(rules, state, value, self.seat)))
-        key = (state, ply if rules.max_plies else 0)
-        if key not in self._known:
-            self._count()
-            total = Lines(0, 0, 0)
-            for child in self._children(state):
-                total = total + self._from(child, ply + 1)
-            self._known[key] = total
-        return self._known[key]
-
-    def _count(self) -> None:
-        self.met += 1
-        if self.met > self.limit:
-            raise InputError(
-                f"{self.game.name} is too large to be played out: more than {self.limit:,} positions come up "
-                "(--limit allows more)"
-            )
-        if self.met % 100 == 0:
-            self.progress(self.met)
-
-    def _children(self, state: Any) -> list[Any]:
-        """What may follow: the player's best moves, or all of the opponent's."""
-        if self.game.rules.seat(state) == self.seat:
-            return [self.game.unrow(row) for row in self.player.tied(self.game.row(state))]
-        moves, rows = self.game.buffers()
-        return [self.game.unrow(row) for row in rows[: self.game.rules.expand(state, moves, rows)]]
-
-
-def ending(value: int) -> Lines:
-    """One line with this outcome for the player."""
-    return Lines(int(value > 0), int(value == 0), int(value < 0))
-
-
-# --- the command --------------------------------------------------------------------------------------------------
 
 
 def parser() -> Parser:

@@ -1,4 +1,4 @@
-"""A person against evaluators, in the terminal.
+"""Play against evaluators in the terminal: `deltaw play`.
 
     deltaw play                                            backgammon against the shipped network
     deltaw play tic_tac_toe --evaluator open_lines
@@ -28,7 +28,7 @@ from deltaw.envs.game import Baseline, Game
 from deltaw.envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
 from deltaw.envs.turn import end
 from deltaw.search.analysis.answers import SIZES, named_chances
-from deltaw.search.analyze import dice_of, read_position, shielded
+from deltaw.search.analysis.batch import dice_of, read_position, shielded
 from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
 from deltaw.search.databases.database import BEAROFF, find_databases, load_databases
 from deltaw.search.evaluators.leaf import Leaf

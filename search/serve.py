@@ -1,4 +1,4 @@
-"""The door for people: a web board on this machine, and the protocol of docs/protocol.md over HTTP.
+"""Serve the web board on this machine, and the protocol of docs/protocol.md over HTTP: `deltaw serve`.
 
     deltaw serve backgammon connect_four othello
     deltaw serve othello --player ntuple mine.safetensors --port 8020 --seconds 2
@@ -43,11 +43,11 @@ from deltaw.envs import games
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.control import Switch
 from deltaw.envs.errors import InputError
+from deltaw.search.doors.lines import add_player_options, pace_of
 from deltaw.search.doors.offer import make_offer
 from deltaw.search.doors.pool import WAITING, Busy, Pool
 from deltaw.search.doors.protocol import MOST_BYTES, SHORTEST, THOUGHTFUL, Protocol, failure, read_request, write_answer
 from deltaw.search.doors.thinker import Thinker
-from deltaw.search.lines import add_player_options, pace_of
 from deltaw.search.players.players import cores
 
 PORT = 8010
@@ -368,7 +368,8 @@ def make_server(protocol: Protocol, host: str, port: int, threads: int, waiting:
         raise InputError(f"port {port}: it must be from 0 to 65535")
     if not 1 <= threads <= 256:
         raise InputError(f"--threads {threads}: it must be from 1 to 256")
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # only then asyncio sets TCP_NODELAY
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

@@ -24,7 +24,7 @@ def runnable_modules() -> list[str]:
 
 
 def test_every_module_that_can_be_run_is_a_command():
-    assert sorted(command_line.MODULES.values()) == runnable_modules()
+    assert sorted(command_line.MODULES.values()) == sorted(runnable_modules())
 
 
 @pytest.mark.parametrize("words", [["--help"], ["perft", "--help"], ["--version"]])

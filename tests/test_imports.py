@@ -27,7 +27,7 @@ ORDER = {
     ),
 }  # fmt: skip
 """folders of a package: each may import those before it; the commands beside them may import all, and nobody them"""
-BELOW = {"learn": {"learner", "rule"}}
+BELOW = {"learn": {"knobs", "learner", "rule"}}
 """modules beside the folders that are no commands: all folders may import them"""
 BY_NAME = {("search/tree/algorithm.py", "deltaw.search.algorithms")}
 """where a folder is opened to find what is in it, which is no use of any file there"""

@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from deltaw.envs.errors import InputError
-from deltaw.learn.automata.duel import Games, duel, opening_plies_of
 from deltaw.learn.learner import Metrics, check_game
+from deltaw.learn.selfplay.duel import Games, duel, opening_plies_of
 from deltaw.learn.weights.linear import linear_weights, with_weights
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator

@@ -1,7 +1,7 @@
 """Learning automata over continuous weights: a team of one Gaussian a weight, in a game with a common payoff.
 
 Automaton i holds mu_i and sigma_i and plays the weight x_i = mu_i + phi(sigma_i) eps_i, eps_i ~ N(0, 1), phi(sigma) = max(sigma, sigma_low). The team of all weights is
-paid by a duel of x against mu (`learn/automata/duel.py`), and moves towards what paid ([1] chapter 3, the continuous action-set learning automaton; [2]):
+paid by a duel of x against mu (`learn/selfplay/duel.py`), and moves towards what paid ([1] chapter 3, the continuous action-set learning automaton; [2]):
 
     mu_i    += a (beta_x - beta_mu) / phi_i  (x_i - mu_i) / phi_i
     sigma_i += a (beta_x - beta_mu) / phi_i {((x_i - mu_i) / phi_i)^2 - 1} - a K (sigma_i - sigma_low)

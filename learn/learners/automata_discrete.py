@@ -1,6 +1,6 @@
 """Learning automata over a few levels a weight: a team that plays games with a common payoff; linear reward-inaction and pursuit.
 
-Automaton i chooses the level l of its weight with probability p_il; all automata get the same payoff beta in [0, 1], from a duel of the chosen weights (`learn/automata/duel.py`). With
+Automaton i chooses the level l of its weight with probability p_il; all automata get the same payoff beta in [0, 1], from a duel of the chosen weights (`learn/selfplay/duel.py`). With
 alpha the level chosen and a the step size, the **linear reward-inaction** scheme L_R-I ([1] section 1.4, its S-model) is
 
     p_alpha += a beta (1 - p_alpha),    p_l -= a beta p_l for the others

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from deltaw.learn.automata.duel import opening_plies_of
 from deltaw.learn.knobs import Count, OneOf, Positive, Share, check
 from deltaw.learn.learner import Metrics, check_game
 from deltaw.learn.selfplay.adapt import POSITIONS, Adapter, Settings
+from deltaw.learn.selfplay.duel import opening_plies_of
 from deltaw.learn.selfplay.opponent_model import MOST_CRITERIA, NoisyPlayer, OpponentModel
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator

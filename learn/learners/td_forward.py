@@ -19,9 +19,10 @@ from torch import Tensor, nn
 
 from deltaw.learn.knobs import Count, NotNegative, OneOf, Positive, Share, SlotCount, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, Slots, dense_features, new_slots, stack, trimmed
+from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, Slots, dense_features, new_slots, trimmed
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.networks import Network, check_device, network_of
+from deltaw.learn.weights.population import stack
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 

@@ -23,11 +23,12 @@ import torch
 from deltaw.envs.kernel import kernel
 from deltaw.learn.knobs import Count, NotNegative, Positive, Range, Share, SlotCount, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, Slots, new_slots, stack, trimmed
+from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, Slots, new_slots, trimmed
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.steps.step_rules import RuleName, make_rule
 from deltaw.learn.weights.average import Average
 from deltaw.learn.weights.linear import linear_weights, predict, with_weights
+from deltaw.learn.weights.population import stack
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 

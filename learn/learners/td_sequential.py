@@ -22,7 +22,7 @@ from deltaw.learn.selfplay.lockstep import flip, go_on, take_turn
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.networks import not_for_tuples
 from deltaw.learn.workers.backend import Backend
-from deltaw.search.evaluators.evaluator import Evaluator, remade
+from deltaw.search.evaluators.evaluator import Evaluator, remade, tensors_of
 from deltaw.search.evaluators.leaf import CLASSES, RELU, SIGMOID, TANH, activate, dense_layer
 from deltaw.search.players.plies import make_bench
 
@@ -182,17 +182,6 @@ def trace_norm(traces: Traces) -> float:
     """Euclidean norm of the traces of all weights as they are now."""
     touched = traces.touched[: traces.known[-1]]
     return float(np.sqrt(np.square(traces.first[touched]).sum() + np.square(traces.dense).sum()))
-
-
-def tensors_of(weights: Any) -> dict[str, np.ndarray]:
-    """The evaluator file's tensors from compiled arrays."""
-    tensors = {"weight0": weights.first[:-1].copy(), "bias0": weights.first[-1].copy()}
-    begin, inputs = 0, int(weights.sizes[0])
-    for k, outputs in enumerate(int(n) for n in weights.sizes[1:]):
-        matrix = weights.dense[begin : begin + outputs * (inputs + 1)].reshape(outputs, inputs + 1)
-        tensors |= {f"weight{k + 1}": matrix[:, :-1].T.copy(), f"bias{k + 1}": matrix[:, -1].copy()}
-        begin, inputs = begin + matrix.size, outputs
-    return tensors
 
 
 # --- kernels ------------------------------------------------------------------------------------------------------

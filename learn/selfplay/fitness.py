@@ -24,11 +24,11 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import random_move
-from deltaw.learn.automata.duel import Side, choose_best, opening_plies_of, play_games
 from deltaw.learn.knobs import CountOrZero, Share
-from deltaw.learn.selfplay.lockstep import member, stack
+from deltaw.learn.selfplay.duel import Side, choose_best, opening_plies_of, play_games
 from deltaw.learn.strategies.strategy import Fitness, places
 from deltaw.learn.weights.genome import Genome
+from deltaw.learn.weights.population import member, stack
 from deltaw.learn.workers.backend import Backend, Shared
 from deltaw.search.evaluators.leaf import Leaf, handmade_leaf
 from deltaw.search.evaluators.named import compiled, find_evaluator, shipped

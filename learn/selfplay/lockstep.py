@@ -25,8 +25,9 @@ import numpy as np
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import end, explore, roll, value_for
+from deltaw.learn.weights.population import member
 from deltaw.learn.workers.backend import Backend, Serial, Shared
-from deltaw.search.evaluators.leaf import CLASSES, Leaf, Weights, forget
+from deltaw.search.evaluators.leaf import CLASSES, Leaf, forget
 from deltaw.search.players.plies import make_bench, score_moves
 
 
@@ -175,26 +176,6 @@ def play_shard(shard: Shard) -> tuple[Batch, Slots]:
         shard.game.rules, leaf, slots, shard.assign, shard.stride, settings, bench, rows, targets, outputs, ended
     )
     return Batch(rows[:n], targets[:n], outputs[:n], int(games), ended[0, :games], ended[1, :games]), slots
-
-
-def stack(weights: list[Weights]) -> Weights:
-    """A population: the arrays of equally shaped evaluators stacked along a new first axis R; the rest is common."""
-    return weights[0]._replace(first=np.stack([w.first for w in weights]), dense=np.stack([w.dense for w in weights]))
-
-
-@kernel
-def member(population, r):
-    """Evaluator r of a population, as views."""
-    return Weights(
-        population.first[r],
-        population.dense[r],
-        population.sizes,
-        population.activation,
-        population.head,
-        population.scale,
-        population.outcomes,
-        population.spec,
-    )
 
 
 # --- kernels ------------------------------------------------------------------------------------------------------

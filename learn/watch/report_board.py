@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from deltaw.envs.game import FeatureSet, Game
-from deltaw.learn.export import random_positions
+from deltaw.learn.exports.export import random_positions
 from deltaw.learn.selfplay.lockstep import dense_features
 from deltaw.learn.watch.report_page import FAINT, figure, ink, shade, svg
-from deltaw.search.picture import tag
+from deltaw.search.analysis.tree_picture import tag
 
 POSITIONS = 1500
 """of random games, by which features and squares are matched"""

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from deltaw.learn.selfplay.sample import Reliability
-from deltaw.search.picture import tag
+from deltaw.search.analysis.tree_picture import tag
 
 COLORS = ("#b3432b", "#2b5c8a", "#3d8a4f", "#8a5ea8", "#b58a1b", "#4a9aa5", "#7d6a58", "#c46a93")
 GOOD, BAD, NEUTRAL = (209, 104, 30), (38, 98, 160), (253, 252, 248)

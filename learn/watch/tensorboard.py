@@ -36,7 +36,7 @@ from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from deltaw.envs.game import FeatureSet, Game
-from deltaw.learn.export import random_positions
+from deltaw.learn.exports.export import random_positions
 from deltaw.learn.run.strength import INTERVAL, Strength
 from deltaw.learn.selfplay.lockstep import dense_features
 from deltaw.learn.selfplay.sample import annotated, outcome_values, play_sample, reliability, scores, typical

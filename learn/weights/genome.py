@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from deltaw.learn.learners.td_sequential import tensors_of
-from deltaw.learn.selfplay.lockstep import stack
-from deltaw.search.evaluators.evaluator import Evaluator, remade
+from deltaw.learn.weights.population import stack
+from deltaw.search.evaluators.evaluator import Evaluator, remade, tensors_of
 from deltaw.search.evaluators.leaf import Leaf, Weights
 
 

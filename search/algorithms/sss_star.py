@@ -32,9 +32,9 @@ import numpy as np
 from deltaw.envs.control import enter, stopped
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.memory import check_memory
 from deltaw.search.tree.algorithm import Algorithm
 from deltaw.search.tree.stack import leaf_value, leave
-from deltaw.search.tree.transposition import check_memory
 
 HEAP, PLACE, LEFT, RIGHT, PLIES, SOLVED, PATH = 0, 1, 2, 3, 4, 5, 6
 NONE = -1

@@ -22,8 +22,8 @@ import numpy as np
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.memory import check_memory
 from deltaw.search.databases.bearoff import ROLLS, check_backgammon, index_of, one_sided, positions_of
-from deltaw.search.tree.transposition import check_memory
 
 PAIR_CHECKERS = 6
 """as GNU Backgammon has it: 853,776 pairs, 7 MB, a second"""

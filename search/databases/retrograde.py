@@ -30,9 +30,9 @@ from deltaw.envs.bits import mix
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.memory import check_memory
 from deltaw.search.databases.database import ENDGAME, NO_DISTANCE, OUTCOME, Database, make_database
 from deltaw.search.databases.symmetry import canonical_key, symmetries_of
-from deltaw.search.tree.transposition import check_memory
 
 MOST_POSITIONS = 20_000_000
 """unless the caller allows more: about 4 GB at 8 moves a position"""

@@ -184,6 +184,17 @@ def _weights(game: Game, description: Description, tensors: dict[str, np.ndarray
     )
 
 
+def tensors_of(weights: Any) -> dict[str, np.ndarray]:
+    """The tensors of a file from the arrays of compiled weights: the inverse of `_weights`."""
+    tensors = {"weight0": weights.first[:-1].copy(), "bias0": weights.first[-1].copy()}
+    begin, inputs = 0, int(weights.sizes[0])
+    for k, outputs in enumerate(int(n) for n in weights.sizes[1:]):
+        matrix = weights.dense[begin : begin + outputs * (inputs + 1)].reshape(outputs, inputs + 1)
+        tensors |= {f"weight{k + 1}": matrix[:, :-1].T.copy(), f"bias{k + 1}": matrix[:, -1].copy()}
+        begin, inputs = begin + matrix.size, outputs
+    return tensors
+
+
 # --- the file -----------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deltaw.envs.errors import InputError
-from deltaw.search.tree.transposition import check_memory
+from deltaw.envs.memory import check_memory
 
 INSTALL = 'pip install "deltaw[onnx]"'
 _NUMBER_BY_NUMBER = """Abs Add And Cast CastLike Ceil Celu Clip Cos Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual

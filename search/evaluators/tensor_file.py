@@ -14,8 +14,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from deltaw.envs.errors import InputError
+from deltaw.envs.memory import check_memory
 from deltaw.envs.texts import read_json
-from deltaw.search.tree.transposition import check_memory
 
 KEY = "deltaw"
 """of the JSON text in the metadata"""

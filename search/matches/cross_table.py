@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deltaw.envs.errors import InputError
-from deltaw.search.league import LeagueResult, cell, rating_text
+from deltaw.search.matches.league import LeagueResult, cell, rating_text
 
 INCHES_A_PLAYER, MARGIN_INCHES = 0.62, 2.6
 DOTS_PER_INCH = 120

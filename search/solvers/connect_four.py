@@ -42,9 +42,9 @@ from deltaw.envs.games.connect_four.rules import (
     threats,
 )
 from deltaw.envs.kernel import kernel
+from deltaw.envs.memory import check_memory
 from deltaw.search.solvers import Solution
 from deltaw.search.tree.pointer import pointer_to, prefetch
-from deltaw.search.tree.transposition import check_memory
 
 LIST = 8
 """room for the moves of a position"""

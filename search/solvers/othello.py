@@ -19,12 +19,12 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.games.othello.boards import mobility
 from deltaw.envs.games.othello.rules import MAX_MOVES, final_score, legal_moves, outcome, play, score
 from deltaw.envs.kernel import kernel
+from deltaw.envs.memory import check_memory
 from deltaw.search.solvers import Solution
 from deltaw.search.solvers.othello_end import MOST_FEW, last_few, last_one, last_squares, odd_quadrants
 from deltaw.search.solvers.othello_judge import LOSS, glance
 from deltaw.search.solvers.othello_tree import BUCKETS, ENTRY, GENERATION, TABLE, glance_depth, search
 from deltaw.search.tree.pointer import pointer_to
-from deltaw.search.tree.transposition import check_memory
 
 DEFAULT_ENTRIES = 1 << 20
 """32 MiB"""

@@ -11,6 +11,7 @@ import numpy as np
 from deltaw.envs.control import NODES, STOP, make_control, supervised
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game, unmarked
+from deltaw.envs.memory import check_memory
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.algorithm import RootMove, SearchResult
@@ -19,7 +20,7 @@ from deltaw.search.tree.engine_node import CONTROL_SIZE, GENERATION, HISTORY, VE
 from deltaw.search.tree.engine_node import MARGIN as WIN_MARGIN
 from deltaw.search.tree.engine_root import BEST, DEPTH, MOVES, PARTIAL, PROVEN, Root, think
 from deltaw.search.tree.stack import NOBODY, Visitor, check_depth
-from deltaw.search.tree.transposition import DEFAULT_ENTRIES, check_memory, make_table
+from deltaw.search.tree.transposition import DEFAULT_ENTRIES, make_table
 
 QUIET_PLIES = 8
 SINGULAR_MARGIN = 0.1

@@ -20,6 +20,7 @@ import numpy as np
 from deltaw.envs.bits import bits_of_float, float_of_bits, mix
 from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
+from deltaw.envs.memory import check_memory
 
 KEY, VALUE, ABOUT, SPARE = 0, 1, 2, 3
 EMPTY, LOWER, UPPER, EXACT = 0, 1, 2, 3
@@ -48,22 +49,6 @@ def make_table(entries: int = DEFAULT_ENTRIES) -> np.ndarray:
     words[:] = 0  # touches every page now: the first search is not the one to wait for the system's memory
     start = (-words.ctypes.data // 8) % 8  # a bucket must not straddle two cache lines
     return words[start : start + entries * WORDS].reshape(entries, WORDS)
-
-
-def check_memory(needed: int, what: str) -> None:
-    """Raises InputError if `needed` bytes are more than the machine has free."""
-    free = free_memory()
-    if needed > free:
-        raise InputError(f"{what} needs {needed / 2**30:.1f} GiB; {free / 2**30:.1f} GiB are free")
-
-
-def free_memory() -> int:
-    """Bytes that can be allocated without swapping; without /proc, a cautious 2 GiB."""
-    try:
-        with open("/proc/meminfo") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError, IndexError):
-        return 2 << 30
 
 
 @kernel

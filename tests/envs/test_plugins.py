@@ -26,7 +26,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.plain import plain_game, square_name
 from deltaw.envs.record import read_json_lines
-from deltaw.search.analyze import read_position
+from deltaw.search.analysis.batch import read_position
 from deltaw.search.doors import view
 
 KAYLES = '''

@@ -17,11 +17,11 @@ from deltaw.envs import games
 from deltaw.envs.errors import MOST, InputError
 from deltaw.envs.game import Game
 from deltaw.envs.plain import plain_game
+from deltaw.search.doors.lines import converse
 from deltaw.search.doors.offer import Offer, Offered, make_offer
 from deltaw.search.doors.protocol import KEYS, Pace, Protocol, read_request, write_answer
 from deltaw.search.doors.thinker import Thinker
 from deltaw.search.evaluators.evaluator import make_evaluator
-from deltaw.search.lines import converse
 from deltaw.search.players.spec import PlayerSpec
 
 TIC_TAC_TOE = games.load("tic_tac_toe")

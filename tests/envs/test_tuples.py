@@ -10,7 +10,7 @@ import pytest
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.envs.tuples import TUPLES, entry_names, num_placements, num_weights, random_walks, straight_lines, tables
-from deltaw.learn.export import random_positions
+from deltaw.learn.exports.export import random_positions
 from deltaw.learn.exports.verify import agreement, played
 from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig
 from deltaw.learn.run.start import fresh

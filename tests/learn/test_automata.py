@@ -12,12 +12,12 @@ from conftest import random_game
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
-from deltaw.learn.automata.duel import Games, Job, duel, play_duels
 from deltaw.learn.learners import automata_continuous, automata_discrete
 from deltaw.learn.learners.automata_continuous import move
 from deltaw.learn.learners.automata_discrete import choose, entropy, pursue, reward
 from deltaw.learn.run.config import EvaluatorConfig
 from deltaw.learn.run.start import fresh
+from deltaw.learn.selfplay.duel import Games, Job, duel, play_duels
 from deltaw.learn.weights.linear import linear_weights, with_weights
 from deltaw.learn.workers.backend import Serial, Threads
 from deltaw.search.evaluators.evaluator import Evaluator

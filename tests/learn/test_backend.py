@@ -11,7 +11,8 @@ from toy_games import random_evaluator
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
-from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, new_slots, stack
+from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, new_slots
+from deltaw.learn.weights.population import stack
 from deltaw.learn.workers.backend import BACKENDS, Backend, Serial, Threads, make_backend
 from deltaw.search.evaluators.leaf import Leaf
 

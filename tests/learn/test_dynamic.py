@@ -13,10 +13,11 @@ from deltaw.envs.bits import EXPLORE, EXPLORED_MOVE, OPENING, random_unit, rando
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.turn import roll
+from deltaw.learn.adapt import main
 from deltaw.learn.learners import dynamic
 from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig
 from deltaw.learn.run.start import fresh
-from deltaw.learn.selfplay.adapt import Adapter, Settings, main, play_and_adapt
+from deltaw.learn.selfplay.adapt import Adapter, Settings, play_and_adapt
 from deltaw.learn.selfplay.opponent_model import Habit, NoisyPlayer, OpponentModel
 from deltaw.learn.weights.linear import linear_weights, with_weights
 from deltaw.learn.workers.backend import Serial

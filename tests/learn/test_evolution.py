@@ -40,7 +40,7 @@ def population(genome: Genome, size: int, seed: int = 2) -> np.ndarray:
 
 def some_rows(game, count: int = 20) -> np.ndarray:
     """Positions of random games, before the dice."""
-    from deltaw.learn.export import random_positions
+    from deltaw.learn.exports.export import random_positions
 
     rows = np.empty((count, game.rules.width), np.int64)
     random_positions(game.rules, np.int64(5), rows, *game.buffers())

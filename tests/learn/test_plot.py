@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from deltaw.learn import plot
-from deltaw.learn.plot import read_curve
+from deltaw.learn.watch.curves import read_curve
 
 pytest.importorskip("matplotlib")
 

@@ -17,9 +17,11 @@ from deltaw.learn.learners.td_backward import BackwardTD, TraceUpdate, flipped
 from deltaw.learn.learners.td_backward import Options as BackwardOptions
 from deltaw.learn.learners.td_forward import loss_of
 from deltaw.learn.learners.td_sequential import Options as SequentialOptions
-from deltaw.learn.learners.td_sequential import SequentialTD, gradient, learn, make_traces, tensors_of
-from deltaw.learn.selfplay.lockstep import Settings, Slots, lambda_returns, new_slots, play_slots, stack
+from deltaw.learn.learners.td_sequential import SequentialTD, gradient, learn, make_traces
+from deltaw.learn.selfplay.lockstep import Settings, Slots, lambda_returns, new_slots, play_slots
 from deltaw.learn.weights.networks import Network
+from deltaw.learn.weights.population import stack
+from deltaw.search.evaluators.evaluator import tensors_of
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.players.plies import make_bench
 

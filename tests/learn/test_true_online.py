@@ -19,8 +19,8 @@ from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig, checked, lear
 from deltaw.learn.run.start import fresh, start_of
 from deltaw.learn.weights.linear import linear_weights
 from deltaw.learn.workers.backend import Serial
+from deltaw.search.analysis.exhaustive import play_out
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.exhaustive import play_out
 from deltaw.search.players.players import EvaluatorPlayer
 from deltaw.search.players.plies import make_bench, score_moves
 

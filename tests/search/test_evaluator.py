@@ -17,7 +17,7 @@ from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.learn.export import random_positions
+from deltaw.learn.exports.export import random_positions
 from deltaw.learn.selfplay.lockstep import dense_features
 from deltaw.learn.weights.networks import Network, network_of
 from deltaw.search.evaluators.evaluator import Evaluator, evaluate_rows, load_evaluator, make_evaluator, save_evaluator
@@ -355,7 +355,7 @@ def test_numbers_that_numpy_does_not_have(good, number, shape):
 
 
 def test_a_file_larger_than_the_memory(good, monkeypatch):
-    monkeypatch.setattr("deltaw.search.tree.transposition.free_memory", lambda: 1000)
+    monkeypatch.setattr("deltaw.envs.memory.free_memory", lambda: 1000)
     assert "GiB are free" in one_line(load_evaluator, good[0])
 
 

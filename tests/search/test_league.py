@@ -15,7 +15,7 @@ from deltaw.envs.errors import InputError
 from deltaw.search import arena
 from deltaw.search import league as command
 from deltaw.search.evaluators.evaluator import make_evaluator, save_evaluator
-from deltaw.search.league import cell, empty_tables, find_players, league, pairings, standings
+from deltaw.search.matches.league import cell, empty_tables, find_players, league, pairings, standings
 from deltaw.search.matches.match import match
 from deltaw.search.matches.ratings import PRIOR, bradley_terry
 from deltaw.search.players.players import RandomPlayer, find_player

@@ -14,9 +14,10 @@ import pytest
 from command_lines import assert_one_line
 from conftest import ROOT
 
+from deltaw.search.doors.lines import Inbox, converse, split_lines
 from deltaw.search.doors.offer import make_offer
 from deltaw.search.doors.protocol import MOST_BYTES, Pace, Protocol
-from deltaw.search.lines import Inbox, converse, main, split_lines
+from deltaw.search.lines import main
 
 PROTOCOL = Protocol(make_offer(["tic_tac_toe", "connect_four"]), Pace(1.0, 60.0))
 

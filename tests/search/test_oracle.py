@@ -14,12 +14,12 @@ from command_lines import assert_one_line
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.search import exhaustive, oracle
+from deltaw.search.analysis.exhaustive import Lines, play_out
+from deltaw.search.analysis.oracle import calibration_of, find_oracle, move_accuracy, random_decisions, read_decisions
 from deltaw.search.databases.database import read_table, write_table
 from deltaw.search.databases.solved_positions import Known, keep_solved, load_solved, memory_file
 from deltaw.search.databases.symmetry import class_keys
-from deltaw.search.exhaustive import Lines, play_out
 from deltaw.search.matches.match import match
-from deltaw.search.oracle import calibration_of, find_oracle, move_accuracy, random_decisions, read_decisions
 from deltaw.search.players import perfect as perfect_module
 from deltaw.search.players.perfect import Exact, PerfectPlayer
 from deltaw.search.players.players import RandomPlayer, find_player

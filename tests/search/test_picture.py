@@ -14,7 +14,8 @@ from conftest import ROOT
 from deltaw.envs import games
 from deltaw.envs.control import NODES
 from deltaw.envs.errors import InputError
-from deltaw.search.picture import draw_tree, interval, main, tag
+from deltaw.search.analysis.tree_picture import draw_tree, interval, tag
+from deltaw.search.picture import main
 from deltaw.search.tree.algorithm import evaluate_state, find_algorithm, make_bench
 from deltaw.search.tree.search_tree import MOST_LEAVES, Spot, searched_tree
 

@@ -328,9 +328,9 @@ def test_what_cannot_be_solved_is_refused_in_one_line():
 
 
 def test_too_little_memory_is_said_before_it_is_taken(monkeypatch):
-    from deltaw.search.tree import transposition as table
+    from deltaw.envs import memory
 
-    monkeypatch.setattr(table, "free_memory", lambda: 100_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 100_000)
     with pytest.raises(InputError, match="GiB"):
         solve(TIC_TAC_TOE, symmetric=False)
 

@@ -13,10 +13,10 @@ from deltaw.envs.record import read_json_lines, replay, write_games
 from deltaw.search.analysis.review import as_json, review
 from deltaw.search.analyze import main
 from deltaw.search.evaluators.named import find_evaluator
+from deltaw.search.matches.recording import play_games
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.players import find_player
 from deltaw.search.players.searcher import Limits
-from deltaw.search.record import play_games
 
 BACKGAMMON, TIC_TAC_TOE = games.load("backgammon"), games.load("tic_tac_toe")
 

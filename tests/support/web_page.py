@@ -78,12 +78,12 @@ class Page:
                 continue
 
     def enter(self, field: str, text: str) -> None:
-        element = self.one(f"#{field}")
-        element.clear()
-        element.send_keys(text, Keys.ENTER)
+        """Writes over what stands there in one go: a field that is cleared first may be filled again by values that arrive."""
+        self.one(f"#{field}").send_keys(Keys.CONTROL, "a", Keys.NULL, text, Keys.ENTER)
 
     def set_up(self, position: str) -> None:
-        self.enter("position", position)
+        """The space behind it goes when the position is drawn, so the field says when that has happened."""
+        self.enter("position", f"{position} ")
         self.wait(lambda: self.one("#position").get_property("value") == position)
 
     def listen(self) -> None:

@@ -18,7 +18,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import end, noisy_move, open_game, roll, value_for
-from deltaw.learn.selfplay.lockstep import member
+from deltaw.learn.weights.population import member
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import Leaf, Weights, evaluate_linear

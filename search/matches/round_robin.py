@@ -1,0 +1,88 @@
+"""A round robin as commands play it: everyone meets everyone, with a progress bar, a table and a picture at the end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from deltaw.envs.cli import INTERRUPTED
+from deltaw.envs.game import Game
+from deltaw.search.matches.league import (
+    LeagueResult,
+    cell,
+    empty_tables,
+    find_players,
+    league,
+    pairings,
+    standings,
+)
+from deltaw.search.matches.match import Match, check_two_players
+from deltaw.search.matches.ratings import PRIOR
+from deltaw.search.players.players import RANDOM, find_player
+from deltaw.search.terminal.progress import counting
+
+
+def run(game: Game, texts: Sequence[str], options: Any) -> int:
+    """A league of the players that `texts` name, by the options of `parser`; its exit status. Raises InputError."""
+    check_two_players(game, "a match")
+    players = find_players(game, texts, options.plies, options.threads)
+    _check(game, options)
+    names, tables = list(players), empty_tables(len(players))
+    rules = {"noise": options.noise, "opening_plies": options.opening_plies, "tables": tables}
+    try:
+        with counting(len(pairings(names)), "pairings") as advance:
+            result = league(game, players, options.games, options.seed, progress=advance, **rules)
+    except KeyboardInterrupt:
+        played = int((tables.played > 0).sum()) // 2
+        print(f"interrupted after {played} of {len(pairings(names))} pairings", file=sys.stderr)
+        if played >= len(names) - 1:
+            report(game, standings(game, names, tables, options.seed), options)
+        return INTERRUPTED
+    report(game, result, options)
+    return 0
+
+
+def _check(game: Game, options: Any) -> None:
+    """InputError before anything is played."""
+    nobody = find_player(game, RANDOM)
+    Match(game, nobody, nobody, options.games, options.seed, noise=options.noise)
+    if options.plot:
+        from deltaw.search.matches.cross_table import check_picture
+
+        check_picture(options.plot)
+
+
+def report(game: Game, result: LeagueResult, options: Any) -> None:
+    """The result on stdout, and as a picture where one is wanted."""
+    title = f"{game.title}: a league of {len(result.names)}"
+    if options.json:
+        print(json.dumps(result._asdict() | {"noise": options.noise}))
+    else:
+        show(result, title, options)
+    if options.plot:
+        from deltaw.search.matches.cross_table import draw
+
+        draw(result, f"{title}, {options.games} games a pairing", options.plot)
+        print(f"wrote {options.plot}", file=sys.stderr)
+
+
+def show(result: LeagueResult, title: str, options: Any) -> None:
+    """The table, on the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title)
+    numbers = [str(i) for i in range(1, len(result.names) + 1)]
+    for head in ("", "player", "Elo", "±", *numbers):
+        table.add_column(head, justify="left" if head == "player" else "right", overflow="fold")
+    for i, name in enumerate(result.names):
+        cells = [cell(result, i, j) for j in range(len(result.names))]
+        table.add_row(numbers[i], name, f"{result.elo[i]:+.0f}", f"{result.error[i]:.0f}", *cells)
+    unit = "points a game" if result.counts_points else "score in %"
+    table.caption = (
+        f"{options.games} games a pairing, seed {result.seed}; columns: {unit}; ± is one standard error of the distance to "
+        f"{RANDOM}; each two are given {PRIOR} more games, drawn"
+    )
+    Console().print(table)
