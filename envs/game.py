@@ -13,28 +13,17 @@ chance node (the dice) and the decision behind it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numba import typeof, types
-from numba.core.dispatcher import Dispatcher
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
-from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from deltaw.envs.errors import InputError
-from deltaw.envs.kernel import JIT, identity, kernel
-from deltaw.envs.tuples import NAME, TUPLES, active_entries, entry_names, make_spec, num_placements, num_weights, tables
+from deltaw.envs.tuples import NAME, entry_names, make_spec, num_placements, num_weights, tables
 
 if TYPE_CHECKING:
     from PIL import Image
-
-    from deltaw.envs.record import GameFile
-
 
 START = "start"
 """the text of the position that a game begins with, beside the game's own notation"""
@@ -43,7 +32,7 @@ SPARE_MOVES = 64 * 64
 
 
 class Rules(NamedTuple):
-    """Kernels and sizes of one game. `rules()` below fills in the optional ones."""
+    """Kernels and sizes of one game. `make_rules` (`envs/rules.py`) fills in the optional ones."""
 
     initial: Any
     """initial() -> State"""
@@ -113,53 +102,6 @@ class Rules(NamedTuple):
     """every value `outcome` can have, ascending and symmetric about 0: -1 0 1, or -3 -2 -1 1 2 3"""
 
 
-class RulesType(types.Opaque):
-    """How Numba sees the rules of one game: a type without any data at run time.
-
-    Its attributes are constants, so passing the rules on through a recursive search costs nothing, every call is resolved at compile time and
-    sizes such as `max_moves` are literals. (As a plain tuple they were some 35 words on the machine's stack at every node.)
-    """
-
-    def __init__(self, rules: Rules) -> None:
-        self.rules = rules
-        members = (identity(x) if isinstance(x, Dispatcher) else repr(x) for x in rules)
-        super().__init__(f"Rules({hashlib.sha256('|'.join(members).encode()).hexdigest()[:32]})")
-
-
-register_model(RulesType)(models.OpaqueModel)
-
-
-@infer_getattr
-class _RulesAttributes(AttributeTemplate):
-    key = RulesType
-
-    def generic_resolve(self, kind: RulesType, attribute: str) -> types.Type | None:
-        return typeof(getattr(kind.rules, attribute)) if attribute in Rules._fields else None
-
-
-@lower_getattr_generic(RulesType)
-def _rules_constant(context: Any, builder: Any, kind: RulesType, value: Any, attribute: str) -> Any:
-    member = getattr(kind.rules, attribute)
-    return context.get_constant_generic(builder, typeof(member), member)
-
-
-@unbox(RulesType)
-def _unbox_rules(kind: RulesType, thing: Any, unboxer: Any) -> NativeValue:
-    return NativeValue(unboxer.context.get_dummy_value())
-
-
-_rules_types: dict[int, RulesType] = {}
-
-
-@typeof_impl.register(Rules)
-def _type_of_rules(value: Rules, context: Any) -> RulesType:
-    """The rules of a game never change, so one look is enough; the type keeps them alive, so no other has their id."""
-    known = _rules_types.get(id(value))
-    if known is None:
-        known = _rules_types[id(value)] = RulesType(value)
-    return known
-
-
 class FeatureSet(NamedTuple):
     """A way to describe a state to an evaluator: plain data, stored in the evaluator file."""
 
@@ -181,6 +123,16 @@ class Baseline(NamedTuple):
     "payoffs": function(state, out float64 [num_players]) for games of more than two, ordered like `Rules.payoffs`."""
     function: Any
     about: str
+
+
+class GameFile(NamedTuple):
+    """A format for whole games, which are `GameRecord`s (`envs/record.py`)."""
+
+    about: str
+    read: Callable[[Game, str], list[Any]]
+    """from the text of a file; raises InputError that names the game and the move"""
+    write: Callable[[Game, Sequence[Any]], str]
+    """raises InputError for games that the format cannot hold"""
 
 
 @dataclass(frozen=True)
@@ -308,206 +260,3 @@ class Game:
         if text.strip() not in texts:
             raise InputError(f"{text.strip()!r} is not possible here; possible: {', '.join(texts) or 'nothing'}")
         return texts[text.strip()]
-
-
-def make_rules(
-    state: type,
-    *,
-    initial: Any,
-    seat: Any,
-    legal_moves: Any,
-    play: Any,
-    outcome: Any,
-    features: Any,
-    cells: Any,
-    num_cells: int,
-    max_moves: int,
-    outcomes: tuple[int, ...],
-    tuple_values: int = 0,
-    tuple_cells: Any = None,
-    key: Any = None,
-    exact_key: bool = False,
-    max_plies: int = 0,
-    num_players: int = 2,
-    max_chance: int = 0,
-    num_chance: Any = None,
-    chance: Any = None,
-    expand: Any = None,
-    noisy: Any = None,
-    null: Any = None,
-    score: Any = None,
-    payoffs: Any = None,
-    num_actions: int = 0,
-    action_mask: Any = None,
-    spell: Any = None,
-    observation_size: int = 0,
-    observe: Any = None,
-) -> Rules:
-    """A game's `Rules`: its own kernels, and defaults for the optional ones."""
-    width = len(state._fields)  # type: ignore[attr-defined]
-    if num_players > 2 and payoffs is None:
-        raise ValueError(f"a game of {num_players} players needs `payoffs`")
-    load, store = _row_kernels(state, width)
-    return Rules(
-        initial=initial,
-        seat=seat,
-        legal_moves=legal_moves,
-        play=play,
-        outcome=outcome,
-        num_chance=num_chance or _no_chance,
-        chance=chance or _certain,
-        features=_or_tuples(features, tuple_cells or cells, seat, num_cells) if tuple_values else features,
-        expand=expand or _expand_by_playing(legal_moves, play, store),
-        load=load,
-        store=store,
-        cells=cells,
-        tuple_cells=tuple_cells or cells,
-        key=key or _mixed_key(store, width),
-        noisy=noisy or unmarked,
-        null=null or _no_null,
-        score=score or _score_by_outcome(outcome),
-        payoffs=payoffs or _payoffs_by_outcome(outcome),
-        action_mask=action_mask or _mask_by_moves(legal_moves, max_moves),
-        spell=spell or _spell_whole_move,
-        observe=observe or _observe_cells(cells, num_cells),
-        width=width,
-        max_moves=max_moves,
-        max_chance=max_chance,
-        max_plies=max_plies,
-        num_players=num_players,
-        num_cells=num_cells,
-        num_actions=num_actions or max_moves,
-        observation_size=observation_size or num_cells,
-        tuple_values=tuple_values,
-        exact_key=exact_key,
-        outcomes=outcomes,
-    )
-
-
-# --- defaults of the optional kernels ---------------------------------------------------------------------
-
-
-def _row_kernels(state: type, width: int) -> tuple[Any, Any]:
-    if not JIT:
-
-        def load(row):
-            return state(*(int(x) for x in row))
-    else:
-
-        @kernel
-        def load(row):
-            return state(*to_fixed_tuple(row, width))
-
-    @kernel
-    def store(state, row):
-        for i in range(width):
-            row[i] = state[i]
-
-    return load, store
-
-
-def _or_tuples(features, tuple_cells, seat, num_cells):
-    """The game's own feature sets, and n-tuple networks. The board is noted in the unused end of `index`, so that nothing is allocated."""
-
-    @kernel
-    def features_or_tuples(state, spec, index, value):
-        if spec[0] == TUPLES:
-            board = index[len(index) - num_cells :]
-            tuple_cells(state, board)
-            n = active_entries(board, spec, seat(state), index)
-            value[:n] = 1.0
-        else:
-            n = features(state, spec, index, value)
-        return n
-
-    return features_or_tuples
-
-
-@kernel
-def _no_chance(state):
-    return 0
-
-
-@kernel
-def _certain(state, i):
-    return state, 1.0
-
-
-@kernel
-def unmarked(state, move):
-    return False
-
-
-@kernel
-def _no_null(state):
-    return state
-
-
-@kernel
-def _spell_whole_move(state, word, action):
-    return action, True
-
-
-def _expand_by_playing(legal_moves, play, store):
-    @kernel
-    def expand(state, moves, rows):
-        n = legal_moves(state, moves)
-        for i in range(n):
-            store(play(state, moves[i]), rows[i])
-        return n
-
-    return expand
-
-
-def _mixed_key(store, width):
-    from deltaw.envs.bits import mix
-
-    @kernel
-    def key(state):
-        row = np.empty(width, np.int64)
-        store(state, row)
-        word = mix(np.uint64(0))
-        for i in range(width):
-            word = mix(word ^ np.uint64(row[i]))
-        return np.int64(word >> np.uint64(1))
-
-    return key
-
-
-def _score_by_outcome(outcome):
-    @kernel
-    def score(state):
-        return outcome(state)[1]
-
-    return score
-
-
-def _payoffs_by_outcome(outcome):
-    @kernel
-    def payoffs(state, out):
-        out[0] = outcome(state)[1]
-        out[1] = -out[0]
-
-    return payoffs
-
-
-def _mask_by_moves(legal_moves, max_moves):
-    @kernel
-    def action_mask(state, word, out):
-        out[:] = 0
-        moves = np.empty(max_moves, np.int64)
-        for i in range(legal_moves(state, moves)):
-            out[moves[i]] = 1
-
-    return action_mask
-
-
-def _observe_cells(cells, num_cells):
-    @kernel
-    def observe(state, word, out):
-        board = np.empty(num_cells, np.int64)
-        cells(state, board)
-        for i in range(num_cells):
-            out[i] = board[i]
-
-    return observe

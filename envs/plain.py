@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deltaw.envs.errors import InputError, short
-from deltaw.envs.game import FeatureSet, Game, make_rules
+from deltaw.envs.game import FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.rules import make_rules
 from deltaw.envs.texts import WHOLE, whole
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import START, Game
+from deltaw.envs.game import START, Game, GameFile
 from deltaw.envs.texts import read_json
 from deltaw.envs.turn import end, payoffs_by_seat
 
@@ -50,16 +50,6 @@ class GameRecord(NamedTuple):
     """[P] in the same order, in outcome units; None: not finished"""
     notes: tuple[str, ...] = ()
     """what a file said besides and is not kept, such as a doubling cube"""
-
-
-class GameFile(NamedTuple):
-    """A format for whole games."""
-
-    about: str
-    read: Callable[[Game, str], list[GameRecord]]
-    """from the text of a file; raises InputError that names the game and the move"""
-    write: Callable[[Game, Sequence[GameRecord]], str]
-    """raises InputError for games that the format cannot hold"""
 
 
 # --- what happened ------------------------------------------------------------------------------------------------

@@ -23,8 +23,9 @@ import numpy as np
 
 from deltaw.envs.errors import InputError
 from deltaw.envs.forest import HAS_PASS, IS_CHANCE, IS_LEAF, IS_NOISY, SEAT, Flat, Forest
-from deltaw.envs.game import Baseline, FeatureSet, Game, make_rules
+from deltaw.envs.game import Baseline, FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.rules import make_rules
 
 CHANCE, LEAF = -1, -2
 """`Node.player` where nobody decides"""

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, FeatureSet, Game, make_rules
+from deltaw.envs.game import Baseline, FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.rules import make_rules
 
 HEAPS, LARGEST = 7, 15
 NUM_SIZES = HEAPS * LARGEST

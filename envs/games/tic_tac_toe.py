@@ -17,8 +17,9 @@ import numpy as np
 
 from deltaw.envs.bits import popcount
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, FeatureSet, Game, make_rules
+from deltaw.envs.game import Baseline, FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.rules import make_rules
 
 LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
 """rows, columns, diagonals"""

@@ -19,8 +19,9 @@ import numpy as np
 
 from deltaw.envs.bits import popcount
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, FeatureSet, Game, make_rules
+from deltaw.envs.game import Baseline, FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.rules import make_rules
 
 CELLS = 12
 FULL = 0xFFF

@@ -10,8 +10,9 @@ import numpy as np
 
 from deltaw.envs.control import NODES, STOP, make_control, supervised
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, Game, unmarked
+from deltaw.envs.game import Baseline, Game
 from deltaw.envs.memory import check_memory
+from deltaw.envs.rules import unmarked
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.algorithm import RootMove, SearchResult

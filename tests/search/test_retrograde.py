@@ -16,8 +16,9 @@ from conftest import DATA, ROOT, read_json
 from deltaw.envs import games
 from deltaw.envs.bits import random_word
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import FeatureSet, Game, make_rules
+from deltaw.envs.game import FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.rules import make_rules
 from deltaw.search.databases.book import make_book
 from deltaw.search.databases.retrograde import STATES, reachable, retrograde, solve
 from deltaw.search.solvers import Solution

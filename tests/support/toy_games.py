@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from deltaw.envs import games
-from deltaw.envs.game import FeatureSet, Game, make_rules
+from deltaw.envs.game import FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.rules import make_rules
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 
 

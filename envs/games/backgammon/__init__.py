@@ -11,11 +11,12 @@ Actions (for Gymnasium): one action moves one checker by one die, so a turn is u
 
 from __future__ import annotations
 
-from deltaw.envs.game import Game, make_rules
+from deltaw.envs.game import Game
 from deltaw.envs.games.backgammon import actions, drawing, notation, rules
 from deltaw.envs.games.backgammon.features import FEATURE_SETS, features
 from deltaw.envs.games.backgammon.match_file import MATCH_FILE
 from deltaw.envs.games.backgammon.pubeval import PUBEVAL
+from deltaw.envs.rules import make_rules
 
 GAME = Game(
     name="backgammon",

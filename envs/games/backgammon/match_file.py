@@ -22,16 +22,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game, GameFile
 from deltaw.envs.games.backgammon import rules
 from deltaw.envs.games.backgammon.notation import board, chance_text, initial_state, read_chance, read_move
 from deltaw.envs.games.backgammon.rules import State
-from deltaw.envs.record import Event, GameFile, GameRecord, after, payoffs_of, replay, turn_of
-
-if TYPE_CHECKING:
-    from deltaw.envs.game import Game
+from deltaw.envs.record import Event, GameRecord, after, payoffs_of, replay, turn_of
 
 LEFT_WIDTH, NAME_WIDTH, LOSER_WIDTH = 27, 31, 34
 """columns of a left cell, of the left name, and before the right winner's points, as gnubg writes them"""

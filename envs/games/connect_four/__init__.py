@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltaw.envs.game import Baseline, Game, make_rules
+from deltaw.envs.game import Baseline, Game
 from deltaw.envs.games.connect_four import rules
 from deltaw.envs.games.connect_four.drawing import ansi, draw
 from deltaw.envs.games.connect_four.features import FEATURE_SETS, features, points_1, points_2
 from deltaw.envs.games.connect_four.notation import LINES, format_state, move_text, parse
 from deltaw.envs.games.connect_four.rules import CELLS, COLUMNS, ROWS, State
+from deltaw.envs.rules import make_rules
 
 MIRROR = [row * COLUMNS + COLUMNS - 1 - column for row in range(ROWS) for column in range(COLUMNS)]
 

@@ -11,8 +11,9 @@ b,b,b,b,b,b,x,o,b ...           42 squares from the bottom of the left column up
 from __future__ import annotations
 
 from deltaw.envs.errors import InputError
+from deltaw.envs.game import GameFile
 from deltaw.envs.games.connect_four.rules import BOTTOM, CELLS, COLUMNS, HEIGHT, ROWS, State, has_four
-from deltaw.envs.record import GameFile, read_lines, write_lines
+from deltaw.envs.record import read_lines, write_lines
 
 UCI_CLASSES = ("win", "loss", "draw")
 FORMS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltaw.envs.game import Game, make_rules
+from deltaw.envs.game import Game
 from deltaw.envs.games.othello import rules
 from deltaw.envs.games.othello.baselines import BASELINES
 from deltaw.envs.games.othello.drawing import ansi, draw
@@ -12,6 +12,7 @@ from deltaw.envs.games.othello.features import FEATURE_SETS, features
 from deltaw.envs.games.othello.game_files import GGF, LINES
 from deltaw.envs.games.othello.notation import EXAMPLE, format_state, move_text, parse, read_move
 from deltaw.envs.games.othello.rules import CELLS, MAX_MOVES, PASS, State
+from deltaw.envs.rules import make_rules
 
 
 def _symmetries() -> np.ndarray:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deltaw.envs.errors import InputError
+from deltaw.envs.game import Game, GameFile
 from deltaw.envs.games.othello import rules
 from deltaw.envs.games.othello.notation import format_state, move_text, play_transcript, read_move, write_transcript
 from deltaw.envs.record import (
     Event,
-    GameFile,
     GameRecord,
     after,
     final_state,
@@ -27,9 +27,6 @@ from deltaw.envs.record import (
     replay,
     write_lines,
 )
-
-if TYPE_CHECKING:
-    from deltaw.envs.game import Game
 
 COLOURS = ("B", "W")
 """tags of a move, by seat"""
