@@ -1,0 +1,1 @@
+"""What the learning automata share."""

@@ -9,7 +9,6 @@ head with half the squared error, whose gradient is the line above.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -67,7 +66,6 @@ class ForwardTD:
         assign = np.zeros((options.slots, network.game.rules.num_players), np.int64)
         self.play = SelfPlay(network.game, self.leaf, slots, assign, backend)
         self.averaged = {name: p.detach().clone() for name, p in network.named_parameters()} if options.average else {}
-        self._recent: deque[tuple[float, float]] = deque(maxlen=2000)
         self._spec = np.array(network.features.spec, np.int64)
         self._index = np.empty(network.features.max_active, np.int32)
         self._value = np.empty(network.features.max_active, np.float32)

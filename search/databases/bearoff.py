@@ -27,11 +27,10 @@ Letters: P positions, K most rolls of a position, W integers a state.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,10 +43,7 @@ from deltaw.envs.kernel import kernel
 from deltaw.search.databases.database import (
     BEAROFF,
     CHANCES,
-    SUFFIX,
     Description,
-    data_folder,
-    find_databases,
     informed,
     program_version,
     read_table,
@@ -162,12 +158,6 @@ def one_sided(index, checkers):
 def checkers_of(positions: int) -> int:
     """The inverse of `positions_of`; -1 for any other number."""
     return next((n for n in range(CHECKERS + 1) if WAYS[POINTS, n] == positions), -1)
-
-
-def counts_of(index: int, checkers: int = CHECKERS) -> list[int]:
-    """Checkers on points 1..6 of the position with this number."""
-    low, high = planes_of(np.int64(index), np.int64(checkers))
-    return [int(count(low, high, np.int64(bit))) for bit in range(POINTS)]
 
 
 # --- building ------------------------------------------------------------------------------------------------------------
@@ -423,17 +413,3 @@ def _check_ranges(path: str | Path, ends: np.ndarray, numbers: np.ndarray, size:
         raise InputError(f"{path} holds ranges that do not fit its {size} positions and {len(numbers)} chances")
     if not ((numbers >= 0.0) & (numbers <= 1.0 + 1e-9)).all():  # rounding
         raise InputError(f"{path} holds numbers that are no chances")
-
-
-def find_bearoff(game: Game) -> Bearoff:
-    """The complete table: the file where there is one, otherwise built (seconds) and kept in the data folder for the
-    next time."""
-    path = find_databases(game).get(NAME)
-    if path is not None:
-        return load_bearoff(path)
-    from deltaw.search.databases.bearoff_pairs import build_pairs
-
-    table = replace(build_bearoff(game), pairs=build_pairs(game))
-    with contextlib.suppress(InputError):  # a folder that cannot be written costs the same seconds next time
-        save_bearoff(table, data_folder() / f"{game.name}_{NAME}{SUFFIX}")
-    return table

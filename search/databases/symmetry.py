@@ -16,8 +16,6 @@ Letters: S symmetries, C cells, W integers a state, n states.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from deltaw.envs.bits import mix
@@ -84,20 +82,3 @@ def class_keys(game: Game, rows: np.ndarray) -> np.ndarray:
     board = np.empty(game.rules.num_cells, np.int64)
     canonical_keys(game.rules, symmetries_of(game), np.ascontiguousarray(rows, np.int64), board, keys)
     return keys
-
-
-def count_classes(game: Game, rows: np.ndarray) -> int:
-    """How many classes the states `rows` int64 [n, W] belong to."""
-    return len(np.unique(class_keys(game, rows)))
-
-
-def distinct_moves(game: Game, state: Any) -> list[int]:
-    """The legal moves of the decision `state` that lead to different classes: of each class the first move, in the
-    game's order."""
-    moves, rows = game.buffers()
-    n = game.rules.expand(state, moves, rows)
-    first: dict[tuple[int, int], int] = {}
-    for i, key in enumerate(class_keys(game, rows[:n])):
-        turn = int(game.rules.seat(game.unrow(rows[i])))  # a move that keeps the turn is like none that passes it
-        first.setdefault((int(key), turn), int(moves[i]))
-    return list(first.values())
