@@ -15,7 +15,8 @@ from deltaw.envs.kernel import kernel
 from deltaw.learn.selfplay.lockstep import dense_features
 from deltaw.learn.weights.networks import Network
 from deltaw.search.evaluators.evaluator import evaluate_rows
-from deltaw.search.evaluators.leaf import forget, make_work
+from deltaw.search.evaluators.leaf import forget
+from deltaw.search.evaluators.work import make_work
 
 WIDE = 256
 FAMILIES = 300

@@ -36,7 +36,7 @@ from deltaw.envs import games
 from deltaw.envs.game import Game
 from deltaw.envs.games.backgammon.rules import BAR, DICE_HIGH, DICE_LOW
 from deltaw.search.evaluators.evaluator import evaluate_rows
-from deltaw.search.evaluators.leaf import make_work
+from deltaw.search.evaluators.work import make_work
 from deltaw.search.players.gnubg import read_boards
 from deltaw.search.players.plies import CANDIDATES
 

@@ -21,7 +21,7 @@ from deltaw.learn.selfplay.opponent_model import NoisyPlayer, OpponentModel
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.named import compiled, find_evaluator
 from deltaw.search.matches.match import check_two_players
-from deltaw.search.players.players import find_player
+from deltaw.search.players.find import find_player
 
 
 def parser() -> Parser:

@@ -52,7 +52,8 @@ from deltaw.learn.run.strength import (
 from deltaw.learn.watch.tensorboard import Board
 from deltaw.learn.workers.backend import make_backend
 from deltaw.search.evaluators.evaluator import Evaluator, remove_drafts, save_evaluator
-from deltaw.search.players.players import Player, cores
+from deltaw.search.players.players import Player
+from deltaw.search.players.threads import cores
 
 
 @one_line_errors

@@ -29,7 +29,8 @@ from deltaw.search.evaluators.named import DEFAULT, find_evaluator, leaf_of, shi
 from deltaw.search.matches import league, round_robin
 from deltaw.search.matches.match import SLOTS, Elo, Match, MatchResult, check_two_players, elo, match
 from deltaw.search.matches.sequential import LIMIT, Hypotheses
-from deltaw.search.players.players import GNUBG, Player, find_player, leaf_in
+from deltaw.search.players.find import find_player, leaf_in
+from deltaw.search.players.players import GNUBG, Player
 from deltaw.search.players.plies import CANDIDATES
 from deltaw.search.players.spec import parse_player
 

@@ -15,7 +15,7 @@ from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.search.analysis.exhaustive import LIMIT, SEATS, ExhaustiveResult, play_out
-from deltaw.search.players.players import find_player
+from deltaw.search.players.find import find_player
 from deltaw.search.terminal.progress import counting
 
 

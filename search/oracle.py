@@ -16,7 +16,7 @@ from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.search.analysis.oracle import OracleResult, find_oracle, move_accuracy, random_decisions, read_decisions
-from deltaw.search.players.players import find_player
+from deltaw.search.players.find import find_player
 from deltaw.search.terminal.progress import counting
 
 

@@ -19,7 +19,8 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.record import GameRecord, check_new, write_games
 from deltaw.search.matches.recording import play_games
-from deltaw.search.players.players import Player, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import Player
 from deltaw.search.players.spec import parse_player
 from deltaw.search.terminal.progress import counting
 

@@ -48,7 +48,7 @@ from deltaw.search.doors.offer import make_offer
 from deltaw.search.doors.pool import WAITING, Busy, Pool
 from deltaw.search.doors.protocol import MOST_BYTES, SHORTEST, THOUGHTFUL, Protocol, failure, read_request, write_answer
 from deltaw.search.doors.thinker import Thinker
-from deltaw.search.players.players import cores
+from deltaw.search.players.threads import cores
 
 PORT = 8010
 API = "/api"

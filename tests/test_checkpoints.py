@@ -13,7 +13,7 @@ from deltaw.envs import games
 from deltaw.search.evaluators.evaluator import load_evaluator
 from deltaw.search.evaluators.named import shipped
 from deltaw.search.matches.match import match
-from deltaw.search.players.players import find_player
+from deltaw.search.players.find import find_player
 
 TABLE = (Path(__file__).parent.parent / "checkpoints" / "README.md").read_text()
 SHIPPED = [(name, key, path) for name in games.names() for key, path in shipped(games.load(name)).items()]

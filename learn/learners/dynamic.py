@@ -22,7 +22,7 @@ from deltaw.learn.selfplay.duel import opening_plies_of
 from deltaw.learn.selfplay.opponent_model import MOST_CRITERIA, NoisyPlayer, OpponentModel
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.players.players import find_player
+from deltaw.search.players.find import find_player
 
 HABITS = 24
 """of the opponent, the surest first, that are logged: all of a dozen criteria"""

@@ -30,7 +30,7 @@ from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.linear import linear_weights, with_weights
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.evaluators.leaf import most_active
+from deltaw.search.evaluators.work import most_active
 from deltaw.search.players.plies import make_bench
 
 

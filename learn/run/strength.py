@@ -12,7 +12,8 @@ from deltaw.envs.game import Game
 from deltaw.learn.run.config import MeasureConfig
 from deltaw.search.arena import match
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator, save_evaluator, write_whole
-from deltaw.search.players.players import EvaluatorPlayer, Player, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import EvaluatorPlayer, Player
 from deltaw.search.players.searching_player import SearchingPlayer
 from deltaw.search.players.spec import parse_search
 

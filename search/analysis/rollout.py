@@ -28,8 +28,8 @@ from deltaw.search.evaluators.leaf import Leaf, forget
 from deltaw.search.evaluators.named import leaf_of
 from deltaw.search.matches.match import check_two_players
 from deltaw.search.players.agent import Agent, RankedMove
-from deltaw.search.players.players import Workers
 from deltaw.search.players.plies import Bench, best_reply, find_reply, make_bench
+from deltaw.search.players.threads import Workers
 from deltaw.search.terminal.progress import counting
 from deltaw.search.terminal.tables import empty_table, more, shade
 

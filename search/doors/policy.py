@@ -26,7 +26,8 @@ from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.players.agent import Agent
-from deltaw.search.players.players import RANDOM, Player, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import RANDOM, Player
 from deltaw.search.players.spec import parse_player
 
 

@@ -43,10 +43,10 @@ from deltaw.search.evaluators.leaf import (
     evaluate_linear,
     evaluate_network,
     forget,
-    make_work,
 )
 from deltaw.search.evaluators.ntuple import evaluate_tuples, expect_children
 from deltaw.search.evaluators.tensor_file import KEY, read_file
+from deltaw.search.evaluators.work import make_work
 
 VERSION = 1
 ACTIVATIONS = {"relu": RELU, "sigmoid": SIGMOID, "tanh": TANH}

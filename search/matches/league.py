@@ -19,7 +19,8 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.search.matches.match import match
 from deltaw.search.matches.ratings import Ratings, bradley_terry
-from deltaw.search.players.players import PERFECT, RANDOM, Player, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import PERFECT, RANDOM, Player
 from deltaw.search.players.spec import parse_player
 
 GAMES = 100

@@ -39,8 +39,9 @@ from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import end, noisy_move, open_game, pick_chance, value_for
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.matches.sequential import Hypotheses, accepted, check_hypotheses, log_likelihood_ratio, pentanomial
-from deltaw.search.players.players import Player, Workers
+from deltaw.search.players.players import Player
 from deltaw.search.players.plies import Bench, make_bench, roll_values
+from deltaw.search.players.threads import Workers
 
 SLOTS = 256
 OPENING_PLIES = 2

@@ -20,7 +20,8 @@ from deltaw.search.matches.league import (
 )
 from deltaw.search.matches.match import Match, check_two_players
 from deltaw.search.matches.ratings import PRIOR
-from deltaw.search.players.players import RANDOM, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import RANDOM
 from deltaw.search.terminal.progress import counting
 
 

@@ -16,9 +16,10 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator, Opinion, evaluate_rows
-from deltaw.search.evaluators.leaf import CLASSES, Leaf, make_work
+from deltaw.search.evaluators.leaf import CLASSES, Leaf
 from deltaw.search.evaluators.named import compiled, leaf_of
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator
+from deltaw.search.evaluators.work import make_work
 from deltaw.search.players.batched import Scored, one_deeper, score_decisions
 from deltaw.search.players.plies import CANDIDATES, MARGIN, make_bench, opinion_one_deeper, score_moves, survey
 from deltaw.search.players.searcher import NO_LIMITS, Limits, Searcher

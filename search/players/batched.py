@@ -18,8 +18,9 @@ from deltaw.envs.bits import TIE, random_word
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.leaf import TIED
-from deltaw.search.players.players import Workers, pick_tied
+from deltaw.search.players.players import pick_tied
 from deltaw.search.players.plies import CANDIDATES, MARGIN, ply_label, promising
+from deltaw.search.players.threads import Workers
 
 ROOM = 1 << 14
 """moves that are expanded before they are evaluated, at least"""

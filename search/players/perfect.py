@@ -29,7 +29,8 @@ from deltaw.envs.game import Game
 from deltaw.search.databases.database import SCORE, Database, load_databases
 from deltaw.search.databases.solved_positions import Known, keep_solved, load_solved, memory_file
 from deltaw.search.databases.symmetry import canonical_keys, symmetries_of
-from deltaw.search.players.players import PERFECT, Workers
+from deltaw.search.players.players import PERFECT
+from deltaw.search.players.threads import Workers
 from deltaw.search.solvers import Solution
 from deltaw.search.solvers.exact import ExactSolver, find_solver, has_solver
 

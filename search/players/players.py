@@ -9,28 +9,16 @@ Letters: n decisions, W integers a state, M most moves of a decision.
 
 from __future__ import annotations
 
-import functools
-import itertools
-import os
-import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
 from deltaw.envs.bits import TIE, random_word
-from deltaw.envs.control import make_control, supervised
-from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
-from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED, Leaf
-from deltaw.search.evaluators.named import FILES, compiled, find_evaluator, leaf_of, shipped
-from deltaw.search.evaluators.onnx_file import OnnxEvaluator
-from deltaw.search.players.plies import CANDIDATES, MARGIN, Bench, make_bench, ply_label, score_moves
-from deltaw.search.players.spec import PlayerSpec, parse_player
+from deltaw.search.players.plies import CANDIDATES, MARGIN, Bench, make_bench, score_moves
+from deltaw.search.players.threads import Workers
 
 RANDOM, GNUBG, PERFECT = "random", "gnubg", "perfect"
 """players that are no evaluators"""
@@ -46,63 +34,6 @@ class Player(Protocol):
         """Results int64 [n, W] of the chosen moves of the decisions `rows` int64 [n, W]; `keys` int64 [n, 2] =
         (game, ply) and `seed` are for players that draw random numbers."""
         ...
-
-
-# --- threads ------------------------------------------------------------------------------------------------------
-
-Scratch = TypeVar("Scratch")
-
-
-class Workers(Generic[Scratch]):
-    """Threads, each with scratch memory of its own, that share out the rows of a batch. Kernels run without the GIL."""
-
-    def __init__(self, threads: int | None, make: Callable[[], Scratch]) -> None:
-        self._scratch = [make() for _ in range(threads or cores())]
-
-    def run(self, work: Callable[[slice, Scratch], None], n: int) -> None:
-        """work(rows, scratch) for slices that cover 0 .. n - 1."""
-        threads = min(len(self._scratch), n)
-        if threads <= 1:
-            work(slice(0, n), self._scratch[0])
-            return
-        cuts = [n * i // threads for i in range(threads + 1)]
-        jobs: Iterable[slice] = [slice(a, b) for a, b in itertools.pairwise(cuts)]
-        list(_pool(len(self._scratch)).map(work, jobs, self._scratch[:threads]))
-
-    def each(self, work: Callable[[int, Scratch], None], n: int) -> None:
-        """work(i, scratch) for i = 0 .. n - 1, a free thread taking the next: for work whose pieces differ in length."""
-        numbers, stop = itertools.count(), threading.Event()
-
-        def share(scratch: Scratch) -> None:
-            try:
-                while not stop.is_set() and (i := next(numbers)) < n:
-                    work(i, scratch)
-            except BaseException:
-                stop.set()
-                raise
-
-        threads = min(len(self._scratch), n)
-        if threads <= 1:
-            share(self._scratch[0])
-            return
-        try:  # supervised: Ctrl-C comes to this thread, and stops searches in the others too
-            pool = _pool(len(self._scratch))
-            supervised(make_control(), None, lambda: list(pool.map(share, self._scratch[:threads])))
-        finally:
-            stop.set()
-
-
-def cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@functools.cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads)
-
-
-# --- players ------------------------------------------------------------------------------------------------------
 
 
 class EvaluatorPlayer:
@@ -264,91 +195,3 @@ def choose_random(rules, rows, keys, seed, moves, children, chosen):
     for i in range(len(rows)):
         n = rules.expand(rules.load(rows[i]), moves, children)
         chosen[i] = children[random_word(seed, keys[i, 0], keys[i, 1], TIE) % n]
-
-
-# --- by name ------------------------------------------------------------------------------------------------------
-
-
-def player_names(game: Game) -> list[str]:
-    """Names that `find_player` knows, besides files."""
-    gnubg = [GNUBG] if game.name == "backgammon" else []
-    perfect = [PERFECT] if game.rules.max_chance == 0 and game.rules.num_players == 2 else []
-    return [*shipped(game), *game.baselines, RANDOM, *perfect, *gnubg]
-
-
-def find_player(
-    game: Game, text: str, plies: int = 1, candidates: int = CANDIDATES, threads: int | None = None
-) -> Player:
-    """The player that `text` names (see `deltaw.search.players.spec`): random, perfect, a baseline, a shipped evaluator, an evaluator
-    file, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
-    spec = parse_player(text)
-    plies = spec.plies or plies
-    if plies not in (1, 2):
-        raise InputError(f"players look 1 or 2 plies ahead, not {plies}")
-    known = player_names(game)
-    if spec.name == PERFECT and PERFECT not in known:
-        _find_perfect(game)  # says why there is none
-    if spec.name not in known and not (os.path.isfile(spec.name) or spec.name.endswith(FILES)):
-        raise InputError(
-            f"no player {spec.name!r} for {game.name}: name an evaluator file or one of {', '.join(known)}"
-        )
-    if spec.name in (RANDOM, GNUBG, PERFECT) and spec.name not in game.baselines:
-        return _special_player(game, spec, plies, threads)
-    evaluator = find_evaluator(game, spec.name)
-    if spec.searches:
-        if plies > 1:
-            raise InputError(f"{text} searches: {plies} plies do not belong to it")
-        from deltaw.search.players.searching_player import SearchingPlayer
-
-        return SearchingPlayer(game, compiled(evaluator), spec.label, spec.algorithm, spec.limits, spec.ties, threads)
-    return player_of(game, evaluator, spec.label, plies, candidates, threads, spec.ties)
-
-
-def _special_player(game: Game, spec: PlayerSpec, plies: int, threads: int | None) -> Player:
-    """A player that is no evaluator."""
-    if spec.settings or (spec.name == PERFECT and plies > 1):
-        raise InputError(f"{spec.name} takes no such settings: {spec.settings or f'{plies} plies'}")
-    if spec.name == PERFECT:
-        return _find_perfect(game, threads)
-    if spec.name == GNUBG:
-        from deltaw.search.players.gnubg import GnubgPlayer
-
-        return GnubgPlayer(plies)
-    if plies > 1:
-        raise InputError("random does not look ahead at all: it plays at 1 ply only")
-    return RandomPlayer(game)
-
-
-def _find_perfect(game: Game, threads: int | None = None) -> Player:
-    from deltaw.search.players.perfect import PerfectPlayer
-
-    return PerfectPlayer(game, threads)
-
-
-def player_of(
-    game: Game,
-    evaluator: Evaluator | Baseline | OnnxEvaluator,
-    name: str,
-    plies: int = 1,
-    candidates: int = CANDIDATES,
-    threads: int | None = None,
-    ties: bool = False,
-) -> Player:
-    """A player with this evaluator or baseline; InputError for 2 plies with one that only ranks moves, and for a baseline of all players' payoffs."""
-    if isinstance(evaluator, Baseline) and evaluator.kind == "payoffs":
-        raise InputError(f"{name} says what a position is worth to everybody, which takes a search: try {name}@depth=2")
-    if plies == 1 and isinstance(evaluator, Baseline) and evaluator.kind == "rank":
-        return RankPlayer(game, evaluator, threads, ties)
-    label = Path(name).stem if name.endswith(FILES) else name
-    if isinstance(evaluator, OnnxEvaluator):
-        from deltaw.search.players.batched import BatchedPlayer
-
-        return BatchedPlayer(game, evaluator, label, plies, candidates, threads=threads, ties=ties)
-    leaf = leaf_of(evaluator)
-    return EvaluatorPlayer(game, leaf, f"{label}{ply_label(plies)}", plies, candidates, threads=threads, ties=ties)
-
-
-def leaf_in(player: Player) -> Leaf | None:
-    """The evaluator of a player that has values."""
-    leaf: Any = getattr(player, "leaf", None)
-    return leaf if isinstance(leaf, Leaf) else None

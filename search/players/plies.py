@@ -15,7 +15,8 @@ import numpy as np
 
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.search.evaluators.leaf import CLASSES, Leaf, Work, forget, make_work
+from deltaw.search.evaluators.leaf import CLASSES, Leaf, Work, forget
+from deltaw.search.evaluators.work import make_work
 
 CANDIDATES = 8
 """moves that a second ply looks at, unless it looks at all"""

@@ -16,8 +16,8 @@ from deltaw.envs.bits import TIE, random_word
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.named import leaf_of
-from deltaw.search.players.players import Workers
 from deltaw.search.players.searcher import ENGINE, NO_LIMITS, SECONDS, Limits, Searcher, default_algorithm
+from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import SearchResult
 from deltaw.search.tree.engine import Engine
 

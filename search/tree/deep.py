@@ -23,7 +23,8 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.evaluators.leaf import CLASSES, TANH, Leaf, evaluate_network, forget, make_work, most_active
+from deltaw.search.evaluators.leaf import CLASSES, TANH, Leaf, evaluate_network, forget
+from deltaw.search.evaluators.work import make_work, most_active
 
 
 class LinearWeights(NamedTuple):

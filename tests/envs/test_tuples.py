@@ -16,7 +16,8 @@ from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig
 from deltaw.learn.run.start import fresh
 from deltaw.learn.weights.linear import with_weights
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator, save_evaluator
-from deltaw.search.evaluators.leaf import evaluate_linear, make_work
+from deltaw.search.evaluators.leaf import evaluate_linear
+from deltaw.search.evaluators.work import make_work
 from deltaw.search.players.plies import make_bench, score_moves
 from deltaw.search.tree.deep import deep
 from deltaw.search.tree.engine import Engine

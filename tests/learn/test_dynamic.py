@@ -23,7 +23,7 @@ from deltaw.learn.weights.linear import linear_weights, with_weights
 from deltaw.learn.workers.backend import Serial
 from deltaw.search.evaluators.evaluator import Evaluator, save_evaluator
 from deltaw.search.matches.match import paired
-from deltaw.search.players.players import find_player
+from deltaw.search.players.find import find_player
 
 SETTINGS = Settings(step_size=0.01, trace=0.7, explore=0.0, own=False, opening_plies=2, seed=5)
 

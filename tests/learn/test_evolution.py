@@ -18,9 +18,10 @@ from deltaw.learn.selfplay.fitness import Arena, FitnessOptions, Scores, pairing
 from deltaw.learn.weights.genome import Genome
 from deltaw.learn.workers.backend import Serial, Threads
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.evaluators.leaf import make_work
+from deltaw.search.evaluators.work import make_work
 from deltaw.search.matches.match import Match, match
-from deltaw.search.players.players import EvaluatorPlayer, Player, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import EvaluatorPlayer, Player
 
 SHAPES = {
     "linear": EvaluatorConfig(hidden=[], head="identity"),

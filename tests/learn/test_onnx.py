@@ -28,8 +28,8 @@ from deltaw.search import analyze, arena
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator, make_evaluator
 from deltaw.search.evaluators.inputs import inputs_of
 from deltaw.search.evaluators.onnx_file import load_onnx
+from deltaw.search.players.find import find_player
 from deltaw.search.players.gnubg import write_boards
-from deltaw.search.players.players import find_player
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

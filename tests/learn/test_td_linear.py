@@ -140,7 +140,8 @@ def test_without_a_decay_the_average_is_the_weights_themselves():
 def test_it_learns_tic_tac_toe_from_nothing():
     """Errors of its own games fall, and random opponents lose nearly always."""
     from deltaw.search.matches.match import match
-    from deltaw.search.players.players import RandomPlayer, player_of
+    from deltaw.search.players.find import player_of
+    from deltaw.search.players.players import RandomPlayer
 
     it = learner("tuples", slots=32, plies=9, step_size=0.02)
     it.budget = 3000

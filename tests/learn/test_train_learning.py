@@ -11,7 +11,8 @@ from deltaw.learn.run.strength import MEASURE_SEED
 from deltaw.learn.train import Run
 from deltaw.search.arena import match
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator, save_evaluator
-from deltaw.search.players.players import EvaluatorPlayer, RandomPlayer, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import EvaluatorPlayer, RandomPlayer
 
 # --- measuring --------------------------------------------------------------------------------------------------------
 

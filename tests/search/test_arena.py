@@ -17,7 +17,8 @@ from deltaw.search import arena
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator, save_evaluator
 from deltaw.search.evaluators.named import leaf_of
 from deltaw.search.matches.match import Match, elo, match, paired, roll_rows
-from deltaw.search.players.players import EvaluatorPlayer, Player, RandomPlayer, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import EvaluatorPlayer, Player, RandomPlayer
 
 BACKGAMMON = games.load("backgammon")
 TIC_TAC_TOE = games.load("tic_tac_toe")

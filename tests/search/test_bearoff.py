@@ -35,7 +35,7 @@ from deltaw.search.databases.bearoff import (
 from deltaw.search.databases.bearoff_pairs import PAIR_CHECKERS, build_pairs
 from deltaw.search.databases.database import checksum
 from deltaw.search.evaluators.evaluator import evaluate_rows
-from deltaw.search.evaluators.leaf import make_work
+from deltaw.search.evaluators.work import make_work
 
 GAME = games.load("backgammon")
 PLACE = np.int64

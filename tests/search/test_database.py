@@ -39,7 +39,7 @@ from deltaw.search.databases.database import (
 from deltaw.search.databases.retrograde import retrograde
 from deltaw.search.databases.symmetry import class_keys
 from deltaw.search.evaluators.evaluator import evaluate_rows, make_evaluator
-from deltaw.search.evaluators.leaf import make_work
+from deltaw.search.evaluators.work import make_work
 from deltaw.search.players.players import EvaluatorPlayer
 from deltaw.search.solvers import exact as solve
 

@@ -21,8 +21,9 @@ from deltaw.learn.exports.export import random_positions
 from deltaw.learn.selfplay.lockstep import dense_features
 from deltaw.learn.weights.networks import Network, network_of
 from deltaw.search.evaluators.evaluator import Evaluator, evaluate_rows, load_evaluator, make_evaluator, save_evaluator
-from deltaw.search.evaluators.leaf import REFRESH, make_work
+from deltaw.search.evaluators.leaf import REFRESH
 from deltaw.search.evaluators.named import find_evaluator, shipped
+from deltaw.search.evaluators.work import make_work
 
 HEADS = ("classes", "tanh", "identity")
 SHAPES = [((), "relu"), *(((9,), a) for a in ("relu", "sigmoid", "tanh")), ((12, 7), "relu"), ((12, 7), "sigmoid")]

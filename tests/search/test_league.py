@@ -18,7 +18,8 @@ from deltaw.search.evaluators.evaluator import make_evaluator, save_evaluator
 from deltaw.search.matches.league import cell, empty_tables, find_players, league, pairings, standings
 from deltaw.search.matches.match import match
 from deltaw.search.matches.ratings import PRIOR, bradley_terry
-from deltaw.search.players.players import RandomPlayer, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import RandomPlayer
 
 TIC_TAC_TOE = games.load("tic_tac_toe")
 ELO = 400 / math.log(10)

@@ -22,7 +22,7 @@ from deltaw.search.evaluators.onnx_file import load_onnx, most_states
 from deltaw.search.evaluators.onnx_limits import Shapes, read_model
 from deltaw.search.play import make_agent
 from deltaw.search.players.agent import Agent
-from deltaw.search.players.players import find_player
+from deltaw.search.players.find import find_player
 from deltaw.search.players.searcher import Limits
 
 onnx = pytest.importorskip("onnx")

@@ -21,8 +21,9 @@ from deltaw.search.databases.solved_positions import Known, keep_solved, load_so
 from deltaw.search.databases.symmetry import class_keys
 from deltaw.search.matches.match import match
 from deltaw.search.players import perfect as perfect_module
+from deltaw.search.players.find import find_player
 from deltaw.search.players.perfect import Exact, PerfectPlayer
-from deltaw.search.players.players import RandomPlayer, find_player
+from deltaw.search.players.players import RandomPlayer
 from deltaw.search.solvers.exact import find_solver
 
 TIC_TAC_TOE = games.load("tic_tac_toe")

@@ -17,7 +17,8 @@ from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.matches.match import Match, match
-from deltaw.search.players.players import EvaluatorPlayer, Player, RandomPlayer, RankPlayer, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import EvaluatorPlayer, Player, RandomPlayer, RankPlayer
 from deltaw.search.players.searcher import Limits
 from deltaw.search.players.searching_player import LARGE_TABLE, SMALL_TABLE, SearchingPlayer, table_size
 from deltaw.search.players.spec import PlayerSpec, parse_player

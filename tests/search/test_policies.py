@@ -20,7 +20,7 @@ from deltaw.envs.fronts.versus import VersusEnv
 from deltaw.search.doors.policy import Policy
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.players.agent import Agent
-from deltaw.search.players.players import find_player
+from deltaw.search.players.find import find_player
 from deltaw.search.players.searcher import Limits
 
 

@@ -11,7 +11,8 @@ from deltaw.envs.record import check_new, final_state, read_games, replay
 from deltaw.search import record as command
 from deltaw.search.matches.match import match
 from deltaw.search.matches.recording import play_games
-from deltaw.search.players.players import RandomPlayer, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import RandomPlayer
 from deltaw.search.record import main
 
 

@@ -22,7 +22,8 @@ from deltaw.search.matches.sequential import (
     pentanomial,
     score_of_elo,
 )
-from deltaw.search.players.players import RandomPlayer, find_player
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import RandomPlayer
 
 TIC_TAC_TOE = games.load("tic_tac_toe")
 

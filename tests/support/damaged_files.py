@@ -26,8 +26,8 @@ from deltaw.search.databases.book import make_book
 from deltaw.search.databases.database import checksum, load_database, save_database, with_database
 from deltaw.search.evaluators.evaluator import load_evaluator, make_evaluator, save_evaluator
 from deltaw.search.evaluators.inputs import inputs_of
-from deltaw.search.evaluators.leaf import make_work
 from deltaw.search.evaluators.tensor_file import read_file
+from deltaw.search.evaluators.work import make_work
 from deltaw.search.players.agent import Agent
 from deltaw.search.tree.deep import deep
 
