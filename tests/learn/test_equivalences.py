@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from test_td import GAMES, HEADS, Played, compiled_returns, double_weights, flat, flipped, fresh, played
+from test_td import GAMES, HEADS, Played, by_rule, compiled_returns, double_weights, flat, flipped, fresh, played
 from test_true_online import Replay, linear, tuples
 
 from deltaw.learn.learners import true_online
 from deltaw.learn.learners.td_backward import TraceUpdate
-from deltaw.learn.learners.td_forward import loss_of
 from deltaw.learn.learners.td_linear import LinearTD, Options, learn_returns
 from deltaw.learn.learners.td_sequential import gradient, learn, make_traces
 from deltaw.learn.steps.step_rules import make_rule
@@ -98,40 +97,6 @@ def test_linear_gradient_is_autograd_is_central_differences(head, repeated):
 # --- the forward view -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("trace", [0.0, 0.6, 1.0])
-@pytest.mark.parametrize("head", SCALARS)
-@pytest.mark.parametrize("game_name", GAMES)
-def test_frozen_linear_forward_is_the_torch_forward_and_the_backward_view(game_name, head, trace):
-    game = exact_game(game_name, head)
-    rows, targets = compiled_returns(game, trace)
-    start = flat(game.net).numpy()
-    ours = np.zeros_like(start)
-    for t in range(len(rows)):  # every position sees the weights of the beginning
-        learner = Linear(game, start)
-        learner.learn(rows[t : t + 1], targets[t : t + 1, 0])
-        ours += learner.weight - start
-    x = game.x.flip(0)  # newest first, as the rows are
-    loss = loss_of(game.net, x, torch.from_numpy(targets)) * len(x)
-    slopes = torch.autograd.grad(loss, list(game.net.parameters()))
-    torchs = -RATE * torch.cat([slope.reshape(-1) for slope in slopes]).numpy()
-    largest = max(game.net.game.rules.outcomes) ** 2
-    np.testing.assert_allclose(ours, torchs, rtol=0, atol=1e-12 * largest)
-    np.testing.assert_allclose(ours, frozen_backward(game, trace), rtol=0, atol=1e-12 * largest)
-
-
-def frozen_backward(game: Played, trace: float) -> np.ndarray:
-    """Sum over the game of c delta_t e_t from White's side, written out."""
-    outputs = game.white_outputs(game.net)[:, 0].numpy()
-    following = np.append(outputs[1:], game.result)
-    e, total = 0.0, 0.0
-    for t in range(len(outputs)):
-        (v,) = game.net.outputs(game.x[t : t + 1])[0]
-        slope = torch.cat([s.reshape(-1) for s in torch.autograd.grad(v, list(game.net.parameters()))]).numpy()
-        e = trace * e + (-slope if game.seats[t] == 1 else slope)
-        total = total + RATE * (following[t] - outputs[t]) * e
-    return total
-
-
 @pytest.mark.parametrize("head", SCALARS)
 @pytest.mark.parametrize("game_name", GAMES)
 def test_linear_forward_takes_one_position_after_the_other(game_name, head):
@@ -211,7 +176,7 @@ def by_true_online(game: Played, trace: float, rows: np.ndarray | None = None, s
     for t, state in enumerate(states):
         last = t + 1 == len(states)
         child = states[min(t + 1, len(states) - 1)]
-        value = true_online.whites_value(rules, spec, weight, child, False, 0, traces)
+        value = true_online.whites_value(rules, spec, weight, child, traces)
         n = true_online.whites_features(rules, spec, state, len(weight) - 1, traces)
         true_online.learn(weight, traces, n, sign * game.result if last else value, trace, RATE)
     return weight[:, None]
@@ -241,7 +206,7 @@ def test_true_online_with_small_steps_is_the_frozen_sum(game_name, monkeypatch):
     for rate in (1e-4, 1e-5):
         monkeypatch.setattr(f"{__name__}.RATE", rate)
         change = by_true_online(game, 0.7)[:, 0] - flat(game.net).numpy()
-        distances.append(np.abs(change - frozen_backward(game, 0.7)).max())
+        distances.append(np.abs(change - (by_rule(game, RATE, 0.7, frozen=True) - flat(game.net).numpy())).max())
     assert 50 < distances[0] / distances[1] < 200
 
 

@@ -6,33 +6,23 @@ import numpy as np
 import pytest
 import torch
 from test_equivalences import RATE, SCALARS, Linear, exact_game
-from test_td import GAMES, HEADS, Played, compiled_returns, double_weights, flat, fresh, in_compiled_order, played, put
-from test_td import white_jacobian as jacobian
+from test_td import (
+    GAMES,
+    HEADS,
+    by_rule,
+    compiled_returns,
+    double_weights,
+    flat,
+    fresh,
+    in_compiled_order,
+    played,
+    white_of,
+)
 
 from deltaw.learn import rule
-from deltaw.learn.learners.td_backward import TraceUpdate, flipped
+from deltaw.learn.learners.td_backward import TraceUpdate
 from deltaw.learn.learners.td_forward import loss_of
 from deltaw.learn.learners.td_sequential import clear, gradient, learn, make_traces
-
-
-def by_rule(game: Played, c: float, trace: float, *, frozen: bool = False) -> np.ndarray:
-    """The weights of the game's network after it, in torch's order."""
-    net = fresh(game.net.game.name, game.net.head, hidden=hidden_of(game))
-
-    def value(weights: np.ndarray, t: int) -> np.ndarray:
-        put(net, torch.from_numpy(weights))
-        return game.white_outputs(net)[t].numpy()
-
-    def slope(weights: np.ndarray, t: int) -> np.ndarray:
-        put(net, torch.from_numpy(weights))
-        return jacobian(net, game.x[t], int(game.seats[t])).numpy()
-
-    start, positions = flat(game.net).numpy(), range(len(game.x))
-    return rule.learn(start, positions, game.certain().numpy(), value, slope, c=c, trace=trace, frozen=frozen)
-
-
-def hidden_of(game: Played) -> tuple[int, ...]:
-    return tuple(layer.out_features for layer in game.net.layers[:-1])
 
 
 def test_two_positions_by_hand():
@@ -54,7 +44,7 @@ def test_the_backward_view(game_name, head, trace):
     net, c = fresh(game_name, head), 0.01
     update, nothing = TraceUpdate(net, 1), torch.zeros(1, dtype=torch.bool)
     for t in range(len(game.x)):
-        following = game.white_outputs(net)[t + 1] if t + 1 < len(game.x) else game.certain()
+        following = white_of(net, game, t + 1) if t + 1 < len(game.x) else game.certain()
         update.update(game.x[t : t + 1], game.seats[t : t + 1], following[None], nothing, trace, c)
     expected = by_rule(game, c, trace)
     np.testing.assert_allclose(flat(net).numpy(), expected, rtol=0, atol=1e-12)
@@ -116,9 +106,3 @@ def test_the_linear_forward_view_while_weights_stand_still(game_name, head):
         change += learner.weight - start
     largest = max(game.net.game.rules.outcomes) ** 2
     np.testing.assert_allclose(change, by_rule(game, RATE, trace, frozen=True) - start, rtol=0, atol=1e-12 * largest)
-
-
-def test_flipping_twice_is_nothing():
-    """What `by_rule` rests on: values of the second player's positions are turned to the first player's side."""
-    outputs = torch.tensor([[0.1, 0.2, 0.7]])
-    assert torch.equal(flipped(flipped(outputs, "classes"), "classes"), outputs)

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from deltaw.envs import games
+from deltaw.learn import rule
 from deltaw.learn.learners.td_backward import BackwardTD, TraceUpdate, flipped
 from deltaw.learn.learners.td_backward import Options as BackwardOptions
-from deltaw.learn.learners.td_forward import loss_of
 from deltaw.learn.learners.td_sequential import Options as SequentialOptions
 from deltaw.learn.learners.td_sequential import SequentialTD, gradient, learn, make_traces
 from deltaw.learn.selfplay.lockstep import Settings, Slots, lambda_returns, new_slots, play_slots
@@ -125,20 +125,24 @@ def put(net: nn.Module, vector: Tensor) -> None:
     nn.utils.vector_to_parameters(vector.clone(), net.parameters())
 
 
-def backward_changes(game: Played, trace: float, rate: float) -> Tensor:
-    """Sum of the backward view's updates over the game, the weights put back after each: frozen."""
-    net = fresh(game.net.game.name, game.net.head)
-    start = flat(net)
-    update = TraceUpdate(net, 1)
-    outputs, total = game.white_outputs(net), torch.zeros_like(start)
-    for t in range(len(game.x)):
-        following = outputs[t + 1] if t + 1 < len(game.x) else game.certain()
-        update.update(
-            game.x[t : t + 1], game.seats[t : t + 1], following[None], torch.zeros(1, dtype=torch.bool), trace, rate
-        )
-        total += flat(net) - start
-        put(net, start)
-    return total
+def by_rule(game: Played, c: float, trace: float, *, frozen: bool = False) -> np.ndarray:
+    """The weights of the game's network after it, in torch's order."""
+    net = fresh(game.net.game.name, game.net.head, hidden=hidden_of(game))
+
+    def value(weights: np.ndarray, t: int) -> np.ndarray:
+        put(net, torch.from_numpy(weights))
+        return white_of(net, game, t).numpy()
+
+    def slope(weights: np.ndarray, t: int) -> np.ndarray:
+        put(net, torch.from_numpy(weights))
+        return white_jacobian(net, game.x[t], int(game.seats[t])).numpy()
+
+    start, positions = flat(game.net).numpy(), range(len(game.x))
+    return rule.learn(start, positions, game.certain().numpy(), value, slope, c=c, trace=trace, frozen=frozen)
+
+
+def hidden_of(game: Played) -> tuple[int, ...]:
+    return tuple(layer.out_features for layer in game.net.layers[:-1])
 
 
 def naive_returns(game: Played, trace: float, outputs: Tensor) -> Tensor:
@@ -151,47 +155,6 @@ def naive_returns(game: Played, trace: float, outputs: Tensor) -> Tensor:
         weights.append(1.0 - sum(weights))
         returns.append(sum(w * following[t + n] for n, w in enumerate(weights)))
     return torch.stack(returns)
-
-
-@pytest.mark.parametrize("game_name", GAMES)
-@pytest.mark.parametrize("hidden", [(), (7,)])
-def test_lambda_zero_is_the_lectures_rule_to_the_bit(game_name, hidden):
-    """dW_t = c (v_{t+1} - v_t) grad v_t, scalar v from White's side, weights moving."""
-    game = played(game_name, "identity")
-    net, rate = fresh(game_name, "identity", hidden=hidden), 0.01
-    expected = fresh(game_name, "identity", hidden=hidden)
-    update = TraceUpdate(net, 1)
-    for t in range(len(game.x) - 1):
-        sign = -1.0 if game.seats[t] == 1 else 1.0
-        next_sign = -1.0 if game.seats[t + 1] == 1 else 1.0
-        v, following = (
-            sign * expected.values(game.x[t : t + 1])[0],
-            next_sign * expected.values(game.x[t + 1 : t + 2])[0],
-        )
-        slopes = torch.autograd.grad(v, list(expected.parameters()))
-        with torch.no_grad():
-            for p, slope in zip(expected.parameters(), slopes, strict=True):
-                p += (rate * (following - v)) * slope
-        given = next_sign * net.values(game.x[t + 1 : t + 2]).detach()
-        update.update(
-            game.x[t : t + 1], game.seats[t : t + 1], given[None], torch.zeros(1, dtype=torch.bool), 0.0, rate
-        )
-        assert torch.equal(flat(net), flat(expected))
-
-
-@pytest.mark.parametrize("trace", [0.0, 0.6, 1.0])
-@pytest.mark.parametrize("head", HEADS)
-@pytest.mark.parametrize("game_name", GAMES)
-def test_forward_and_backward_view_agree_while_weights_stand_still(game_name, head, trace):
-    game = played(game_name, head)
-    rows, targets = compiled_returns(game, trace)
-    net, rate = fresh(game_name, head), 0.1
-    x = torch.stack([torch.from_numpy(naive_features(net, net.game.unrow(row))) for row in rows])
-    loss = loss_of(net, x, torch.from_numpy(targets)) * len(x)
-    slopes = torch.autograd.grad(loss, list(net.parameters()))
-    forward = -rate * torch.cat([s.reshape(-1) for s in slopes])
-    largest = max(net.game.rules.outcomes)  # gradients grow with its square
-    torch.testing.assert_close(backward_changes(game, trace, rate), forward, rtol=0, atol=1e-12 * largest**2)
 
 
 def compiled_returns(
@@ -283,7 +246,10 @@ def test_negamax_form_equals_whites_view(game_name):
 
 
 def white_of(net: Network, game: Played, t: int) -> Tensor:
-    return game.white_outputs(net)[t]
+    """Outputs [K] of position t from White's side, of this position alone: in a batch, last bits may differ."""
+    with torch.no_grad():
+        outputs = net.outputs(game.x[t : t + 1])
+    return (flipped(outputs, net.head) if game.seats[t] == 1 else outputs)[0]
 
 
 @pytest.mark.parametrize("head", HEADS)
