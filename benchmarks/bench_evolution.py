@@ -1,4 +1,5 @@
-"""Evolution on one core: what a generation of the genetic algorithm costs besides its games, and how fast games decide fitness."""
+"""Evolution on one core: what a generation of the genetic algorithm costs besides its games, and how fast games decide
+fitness."""
 
 from __future__ import annotations
 

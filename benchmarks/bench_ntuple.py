@@ -1,4 +1,5 @@
-"""Learning n-tuple networks on one core: self-play and updates of `experiment=connect_four_ntuple`, and of Othello's lines."""
+"""Learning n-tuple networks on one core: self-play and updates of `experiment=connect_four_ntuple`, and of Othello's
+lines."""
 
 from __future__ import annotations
 

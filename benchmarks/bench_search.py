@@ -70,7 +70,8 @@ def bench_connect_four(settings: Settings) -> Iterator[Row]:
 
 
 def thinking(engine: Engine, state: Any, depth: int, seconds: float) -> Timing:
-    """Nodes a second of searches that remember nothing, by the engine's own clock: emptying the table is not part of the work."""
+    """Nodes a second of searches that remember nothing, by the engine's own clock: emptying the table is not part of
+    the work."""
     values, spent = [], 0.0
     engine.search(state, depth=depth)
     while len(values) < REPEATS or spent < seconds:
@@ -105,7 +106,7 @@ def bench_othello(settings: Settings) -> Iterator[Row]:
         yield row(f"othello: engine {depth}, linear", "nodes/s", timing, (4e6, 12e6), "table of 2^20, empty")
 
 
-# --- node counts -----------------------------------------------------------------------------------------------------------
+# --- node counts ------------------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -1,8 +1,10 @@
-"""Other search programs at the same work, in the same run, one core each: `--peers`, with `pip install "deltaw[peers]"`.
+"""Other search programs at the same work, in the same run, one core each: `--peers`, with `pip install
+"deltaw[peers]"`.
 
-OpenSpiel's `alpha_beta_search` is its generic search, in Python over C++ states (its C++ alpha-beta is not in the wheel); nodes are counted by
-its value function and by the leaves here. bitbully is a Connect Four solver in C++; it solves the positions of the test sets, as `benchmarks.solve_sets`
-does, each solver with its own table that it keeps from one position to the next.
+OpenSpiel's `alpha_beta_search` is its generic search, in Python over C++ states (its C++ alpha-beta is not in the
+wheel); nodes are counted by its value function and by the leaves here. bitbully is a Connect Four solver in C++; it
+solves the positions of the test sets, as `benchmarks.solve_sets` does, each solver with its own table that it keeps
+from one position to the next.
 """
 
 from __future__ import annotations

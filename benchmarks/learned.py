@@ -4,8 +4,9 @@
     python -m benchmarks.learned --only othello_ntuple --seeds 1
     python -m benchmarks.learned --table                          the tables of README.md and docs/learning.md; trains nothing
 
-A row is a preset of conf/experiment/ and the checks that follow its training. Each seed is trained in outputs/learned/ROW_SEED by the ordinary command; a run that was
-finished before is only measured again, one that was interrupted goes on. Results replace those of the same row, seed and check.
+A row is a preset of conf/experiment/ and the checks that follow its training. Each seed is trained in
+outputs/learned/ROW_SEED by the ordinary command; a run that was finished before is only measured again, one that was
+interrupted goes on. Results replace those of the same row, seed and check.
 """
 
 from __future__ import annotations
@@ -266,8 +267,8 @@ def number(result: Result) -> str:
 
 
 def table(results: list[Result], *, peers_only: bool = False) -> str:
-    """One line a row and check, the seeds side by side: for docs/learning.md all of them, for the README those against players that
-    exist outside of the run."""
+    """One line a row and check, the seeds side by side: for docs/learning.md all of them, for the README those against
+    players that exist outside of the run."""
     lines = [
         "| `experiment=` | games | minutes | measured | seeds 1, 2, 3 |",
         "|---|---:|---:|---|---|",

@@ -1,7 +1,7 @@
 """Exact solving of the published test positions: `python -m benchmarks.solve_sets connect_four` (or `othello`).
 
-Each position of the sets in `tests/data/` is solved and compared with its known score; the table shows how many were right, and the mean, median
-and longest time. `--only ffo_1_39` chooses sets, `--every 10` takes each tenth position.
+Each position of the sets in `tests/data/` is solved and compared with its known score; the table shows how many were
+right, and the mean, median and longest time. `--only ffo_1_39` chooses sets, `--every 10` takes each tenth position.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     python -m docs.screenshots --only board board_backgammon
     python -m docs.screenshots --log outputs --to /tmp/pictures
 
-What they show is fixed: positions, dice, depths and the run's seed. Seconds that stand on them are those of this machine. Needs Chromium, its driver and
-selenium (extra `dev`).
+What they show is fixed: positions, dice, depths and the run's seed. Seconds that stand on them are those of this
+machine. Needs Chromium, its driver and selenium (extra `dev`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Setting(NamedTuple):
     """folder of TensorBoard's runs; None: train one"""
 
 
-# --- browser and servers ----------------------------------------------------------------------------------------------------------
+# --- browser and servers ----------------------------------------------------------------------------------------------
 
 
 def open_browser(profile: Path) -> Any:
@@ -130,7 +130,7 @@ def until(condition: Callable[[], Any]) -> Any:
     raise InputError(f"nothing came within {PATIENCE:g} s")
 
 
-# --- pictures ---------------------------------------------------------------------------------------------------------------------
+# --- pictures ---------------------------------------------------------------------------------------------------------
 
 
 def board(setting: Setting) -> bytes:
@@ -184,7 +184,8 @@ PICTURES = {"board": board, "board_backgammon": board_backgammon, "tensorboard":
 class Board:
     """The page, driven as a person would: fields and buttons.
 
-    The settings are there before it opens. What the engine's table remembers shows in later values, so nothing may be searched by the clock.
+    The settings are there before it opens. What the engine's table remembers shows in later values, so nothing may be
+    searched by the clock.
     """
 
     def __init__(self, driver: Any, address: str, **games: dict[str, Any]) -> None:
@@ -256,7 +257,8 @@ def _tensorboard(driver: Any, log: Path) -> bytes:
 
 
 def smaller(picture: bytes) -> bytes:
-    """The PNG packed well, with a palette where it would be larger than MOST_BYTES; raises InputError where that does not help."""
+    """The PNG packed well, with a palette where it would be larger than MOST_BYTES; raises InputError where that does
+    not help."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(picture)).convert("RGB")
@@ -268,7 +270,7 @@ def smaller(picture: bytes) -> bytes:
     raise InputError(f"the picture has {len(out.getvalue()):,} bytes; at most {MOST_BYTES:,} are wanted")
 
 
-# --- the command ------------------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def parser() -> Parser:

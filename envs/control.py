@@ -1,8 +1,8 @@
 """How a long kernel is watched, limited and stopped: one small array that it polls.
 
-A kernel cannot be interrupted: a signal reaches Python when the kernel returns. So every search counts its nodes in `control` and looks there
-whether it should stop; `supervised` has another thread write there when the time is up, the user presses Ctrl-C, or
-SIGTERM comes.
+A kernel cannot be interrupted: a signal reaches Python when the kernel returns. So every search counts its nodes in
+`control` and looks there whether it should stop; `supervised` has another thread write there when the time is up, the
+user presses Ctrl-C, or SIGTERM comes.
 
     control[STOP]    not 0: return as soon as possible, with anything
     control[NODES]   nodes visited so far
@@ -107,11 +107,12 @@ def stopped(control):
 
 
 def supervised(control: np.ndarray, seconds: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
-    """function(*arguments), told through `control` to stop after so many seconds (None: never), at a signal in `SIGNALS`, or by
-    the thread's `Switch`.
+    """function(*arguments), told through `control` to stop after so many seconds (None: never), at a signal in
+    `SIGNALS`, or by the thread's `Switch`.
 
-    Returns what the function returned, also when it was stopped; after Ctrl-C KeyboardInterrupt is raised once the function has returned. Raises
-    InputError for a negative time. Costs some 10 microseconds; with a time limit, another 10.
+    Returns what the function returned, also when it was stopped; after Ctrl-C KeyboardInterrupt is raised once the
+    function has returned. Raises InputError for a negative time. Costs some 10 microseconds; with a time limit, another
+    10.
     """
     if seconds is not None and not seconds >= 0:
         raise InputError(f"a limit of {seconds} seconds is negative")

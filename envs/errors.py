@@ -11,7 +11,8 @@ MOST_QUOTED = 60
 class InputError(ValueError):
     """Bad input: the message is one line that names the offending value and what would be right.
 
-    Command-line programs print it after `error:` and exit with status 2; no traceback. Whatever the value was, the line is printable and not too long.
+    Command-line programs print it after `error:` and exit with status 2; no traceback. Whatever the value was, the line
+    is printable and not too long.
     """
 
     def __init__(self, message: str) -> None:
@@ -19,8 +20,8 @@ class InputError(ValueError):
 
 
 def one_line(text: str, most: int = MOST) -> str:
-    """`text` in one line: other characters than printable ones are escaped, and of more than `most` characters the middle is left out, since a
-    message ends with what would be right."""
+    """`text` in one line: other characters than printable ones are escaped, and of more than `most` characters the
+    middle is left out, since a message ends with what would be right."""
     line = " ".join(part.strip() for part in text.splitlines())
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     if len(line) <= most:

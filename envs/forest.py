@@ -1,4 +1,5 @@
-"""Many trees in arrays, and how a person reads them: notation, indented text, pictures. `envs/trees.py` makes games of them."""
+"""Many trees in arrays, and how a person reads them: notation, indented text, pictures. `envs/trees.py` makes games of
+them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class Flat(NamedTuple):
     """N nodes, level by level: the roots come first and children stand together. P players."""
 
     first: np.ndarray
-    """int32 [N + 1]: node i has the children first[i] .. first[i + 1] - 1; the last of them is the passed subtree where HAS_PASS"""
+    """int32 [N + 1]: node i has the children first[i] .. first[i + 1] - 1; the last of them is the passed subtree where
+    HAS_PASS"""
     flags: np.ndarray
     """uint8 [N]"""
     worth: np.ndarray
@@ -138,7 +140,7 @@ class Forest:
         for child in self.below(node):
             yield from self.walk(child, depth + 1)
 
-    # --- picture --------------------------------------------------------------------------------------------------------
+    # --- picture ------------------------------------------------------------------------------------------------------
 
     def draw(self, node: int) -> Any:
         """The whole tree; the node and the way to it are marked."""
@@ -180,7 +182,8 @@ class Forest:
         _write(pen, ((x0 + x1) / 2, (y0 + y1) / 2), text, INK)
 
     def _draw_node(self, pen: Any, node: int, place: tuple[float, float], here: bool) -> None:
-        """MAX is a triangle that points up, MIN one that points down, chance a circle, one of several players his letter."""
+        """MAX is a triangle that points up, MIN one that points down, chance a circle, one of several players his
+        letter."""
         (x, y), worth = place, self.worth(node)
         if self.has(node, IS_LEAF):
             _write(pen, place, worth, ACCENT if here else INK)

@@ -1,14 +1,14 @@
 """Contract one: a game is a NamedTuple of integers and pure functions. Read this first.
 
-A game file defines a `State`, a NamedTuple of integers seen from the side to move (the *mover*), and kernels over it. `play`
-hands the turn over by rotating the board, so no kernel below the fronts ever takes a colour. Shapes: W integers a state,
-`[W]` a row; A the most active features a state can have.
+A game file defines a `State`, a NamedTuple of integers seen from the side to move (the *mover*), and kernels over it.
+`play` hands the turn over by rotating the board, so no kernel below the fronts ever takes a colour. Shapes: W integers
+a state, `[W]` a row; A the most active features a state can have.
 
     Rules   what crosses into compiled code: kernels and sizes, the value that every search and learner takes
     Game    what Python needs besides: names, notation, drawing, feature sets, baselines
 
-**Values flip exactly when `seat` changes.** A chance edge never changes the seat, and a depth limit never falls between a
-chance node (the dice) and the decision behind it.
+**Values flip exactly when `seat` changes.** A chance edge never changes the seat, and a depth limit never falls between
+a chance node (the dice) and the decision behind it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 START = "start"
 """the text of the position that a game begins with, beside the game's own notation"""
 SPARE_MOVES = 64 * 64
-"""room behind `max_moves` for the moves of a position that no game reaches: from every square of a mask to every other"""
+"""room behind `max_moves` for the moves of a position that no game reaches: from every square of a mask to every
+other"""
 
 
 class Rules(NamedTuple):
@@ -50,9 +51,10 @@ class Rules(NamedTuple):
     chance: Any
     """chance(state, i) -> (State, probability)"""
     features: Any
-    """features(state, spec int64 [..], index int32 [A], value float32 [A]) -> n: the active features of the mover's view,
-    indices strictly increasing; `spec` belongs to a FeatureSet; the same before and after the dice. Where spec[0] is TUPLES, the
-    active entries of an n-tuple network (`envs/tuples.py`), in the tables' order; an index may then occur more than once"""
+    """features(state, spec int64 [..], index int32 [A], value float32 [A]) -> n: the active features of the mover's
+    view, indices strictly increasing; `spec` belongs to a FeatureSet; the same before and after the dice. Where spec[0]
+    is TUPLES, the active entries of an n-tuple network (`envs/tuples.py`), in the tables' order; an index may then
+    occur more than once"""
     expand: Any
     """expand(state, moves int64 [max_moves], rows int64 [max_moves, W]) -> n: legal moves with *distinct* results, and
     the results; default: legal_moves and play"""
@@ -63,7 +65,8 @@ class Rules(NamedTuple):
     cells: Any
     """cells(state, out int64 [num_cells]): the board as small integers, for observations and one-hot inputs"""
     tuple_cells: Any
-    """tuple_cells(state, out [num_cells]): the board as n-tuples see it, numbers below `tuple_values`; default: the cells"""
+    """tuple_cells(state, out [num_cells]): the board as n-tuples see it, numbers below `tuple_values`; default: the
+    cells"""
     key: Any
     """key(state) -> int64: equal states have equal keys; collision-free where `exact_key`"""
     noisy: Any
@@ -72,10 +75,11 @@ class Rules(NamedTuple):
     """null(state) -> State: the turn passed without a move, for null-move pruning; default: the state itself, which
     searches read as "not allowed" """
     score: Any
-    """score(state) -> int64: what exact solvers report at the end of a game (discs, distance to win); default: outcome"""
+    """score(state) -> int64: what exact solvers report at the end of a game (discs, distance to win); default:
+    outcome"""
     payoffs: Any
-    """payoffs(state, out float64 [num_players]): what a finished game is worth to everyone: out[i] for the player i turns
-    after the mover; default, for two players: outcome and its opposite"""
+    """payoffs(state, out float64 [num_players]): what a finished game is worth to everyone: out[i] for the player i
+    turns after the mover; default, for two players: outcome and its opposite"""
     action_mask: Any
     """action_mask(state, word, out int8 [num_actions]): which actions may spell the next letter of a move, given the
     `word` of actions so far (0: none); default: actions are move codes"""
@@ -146,7 +150,8 @@ class Game:
     feature_sets: dict[str, FeatureSet]
     default_features: str
     parse: Callable[[str], Any]
-    """text -> State, in the usual notation of the game; raises InputError. What strangers wrote is read by `read_position`"""
+    """text -> State, in the usual notation of the game; raises InputError. What strangers wrote is read by
+    `read_position`"""
     format: Callable[[Any], str]
     move_text: Callable[[Any, int], str]
     """(state, move) -> the move as players write it"""
@@ -167,8 +172,8 @@ class Game:
     turned: bool = False
     """whether `play` turns the board by half, so that the second player's last cell is the first player's first"""
     symmetries: np.ndarray | None = None
-    """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place i.
-    The first is the identity; default: no other"""
+    """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place
+    i. The first is the identity; default: no other"""
     files: dict[str, GameFile] = field(default_factory=dict)
     """ending of a file's name -> a format for whole games, beside JSON lines (`envs/record.py`)"""
 
@@ -190,7 +195,8 @@ class Game:
         return self.described(NAME, make_spec(self.rules.tuple_values, seats, tuples, self.rules.num_cells, symmetries))
 
     def described(self, name: str, spec: tuple[int, ...]) -> FeatureSet:
-        """The feature set that a file describes by its name and spec; raises InputError where this game has none like it."""
+        """The feature set that a file describes by its name and spec; raises InputError where this game has none like
+        it."""
         if name != NAME:
             known = self.features(name)
             if known.spec != spec:
@@ -230,8 +236,8 @@ class Game:
         return self.unrow(self.row(self.rules.initial())) if text == START else self.playable(self.parse(text))
 
     def playable(self, state: Any) -> Any:
-        """`state`. Raises InputError where the game is on and has no move, or more than it has room for: kernels check neither, and a position
-        that a person set up need not be one that the rules lead to."""
+        """`state`. Raises InputError where the game is on and has no move, or more than it has room for: kernels check
+        neither, and a position that a person set up need not be one that the rules lead to."""
         rules, most = self.rules, self.rules.max_moves
         codes = np.empty(most + SPARE_MOVES, np.int64)
         rolls = 0 if rules.outcome(state)[0] else rules.num_chance(state)

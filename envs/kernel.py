@@ -21,8 +21,8 @@ What a kernel must obey (each point is a crash or a silent error otherwise):
 
 - a recursive kernel is called from outside with exactly the argument types of its inner call:
   `np.int64(0)`, never a literal `0` (numba issue 6061);
-- two kernels must not call each other in a circle: found in the cache, they crash the next process (`inline="always"` on one of them makes it one
-  kernel that calls itself);
+- two kernels must not call each other in a circle: found in the cache, they crash the next process (`inline="always"`
+  on one of them makes it one kernel that calls itself);
 - every integer that crosses between Python and a kernel is an int64;
 - the same source must run interpreted, with `NUMBA_DISABLE_JIT=1`.
 """
@@ -245,13 +245,14 @@ def _of_a_script(kind: types.Type) -> bool:
 
 
 class _EntryPickler(NumbaPickler):
-    """Writes kernels inside argument types as their identities, and classes of a script by their names: an entry holds no one else's code."""
+    """Writes kernels inside argument types as their identities, and classes of a script by their names: an entry holds
+    no one else's code."""
 
     def persistent_id(self, thing: Any) -> str | tuple[str, ...] | None:
         if isinstance(thing, Dispatcher):
             return identity(thing)
-        # Numba would write such a class by value. The copy that is read back is another type than the script's: no call would ever
-        # match the loaded code, and every call would load it again.
+        # Numba would write such a class by value. The copy that is read back is another type than the script's: no call
+        # would ever match the loaded code, and every call would load it again.
         if isinstance(thing, type) and thing.__module__ == "__main__":
             return (thing.__qualname__, *getattr(thing, "_fields", ()))
         return None
@@ -299,8 +300,8 @@ class KernelCache(_Cache):
         return entry
 
     def _read(self, path: Path, target_context: Any) -> Any:
-        """The compiled code in this file; None where there is none. A damaged entry is a missing one: it will be written
-        again."""
+        """The compiled code in this file; None where there is none. A damaged entry is a missing one: it will be
+        written again."""
         try:
             data = path.read_bytes()
         except OSError:
@@ -318,7 +319,8 @@ class KernelCache(_Cache):
         if not self._enabled or result.lifted or result.library.has_dynamic_globals:
             return
         if _of_a_script(result.signature.return_type):
-            return  # machine code that makes such a tuple has a copy of its class inside: another type than the next run's
+            # machine code that makes such a tuple has a copy of its class inside: another type than the next run's
+            return
         path = self._path(signature, result.codegen)
         # A folder that cannot be written costs a compilation next time, nothing else.
         with contextlib.suppress(OSError):

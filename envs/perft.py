@@ -1,8 +1,9 @@
 """Count move sequences, the test of a move generator: `deltaw perft connect_four 8`.
 
-perft(depth) is the number of sequences of exactly `depth` legal moves; a finished game has none left, and a forced pass is a move like any
-other. Dice are no moves: every outcome is followed, so in backgammon perft(1) counts the plays of all opening rolls. Known counts, from other
-programs, find errors that no single position shows; splitting them by the first move tells in which branch an error is.
+perft(depth) is the number of sequences of exactly `depth` legal moves; a finished game has none left, and a forced pass
+is a move like any other. Dice are no moves: every outcome is followed, so in backgammon perft(1) counts the plays of
+all opening rolls. Known counts, from other programs, find errors that no single position shows; splitting them by the
+first move tells in which branch an error is.
 
 Source: the "perft" function of chess programs, <https://www.chessprogramming.org/Perft>.
 """
@@ -25,7 +26,8 @@ from deltaw.envs.kernel import kernel
 
 @kernel
 def perft(rules, state, depth, moves, control):
-    """Sequences of exactly `depth` moves (int64, see envs/kernel.py) from `state`; `moves` int64 [>= depth, max_moves] is scratch memory.
+    """Sequences of exactly `depth` moves (int64, see envs/kernel.py) from `state`; `moves` int64 [>= depth, max_moves]
+    is scratch memory.
 
     The last move is counted, not played. Anything when stopped by `control`, which counts the positions visited.
     """

@@ -1,6 +1,7 @@
 """A game without its own notation, features and drawing: what a new one can begin with, made from its rules.
 
-`plain_game` takes the rules of a game whose board is one or two bit masks of its State (the mover's pieces, and the opponent's) and adds
+`plain_game` takes the rules of a game whose board is one or two bit masks of its State (the mover's pieces, and the
+opponent's) and adds
 
     features   `pieces`: one input for each piece on each square; n-tuples come by themselves
     position   the integers of the State, `31,32505856,0`, each within the range of its field
@@ -50,12 +51,13 @@ def plain_game(
 ) -> Game:
     """A `Game` of the given rules.
 
-    `board`: rows and columns; square 0, bit 0 of every mask, is the top left one, and squares are numbered row by row. `masks`: the fields of `state`
-    that hold the mover's pieces and, if there is a second, the opponent's; no square is in both. `turned`: `play` turns the board by half, so that every mover moves up.
-    `ranges`: what each of the other fields can hold, such as {"last": range(-1, 25)}; that of `seat` is known. A position is read within these ranges,
-    since kernels use fields as indices and check none.
-    `text` replaces what is plain: arguments of `Game` such as move_text. `rules` are those of `make_rules`; `seat` may be left
-    out where the state has a field `seat`. Raises InputError for a board that no mask can hold, and for a field without a range.
+    `board`: rows and columns; square 0, bit 0 of every mask, is the top left one, and squares are numbered row by row.
+    `masks`: the fields of `state` that hold the mover's pieces and, if there is a second, the opponent's; no square is
+    in both. `turned`: `play` turns the board by half, so that every mover moves up. `ranges`: what each of the other
+    fields can hold, such as {"last": range(-1, 25)}; that of `seat` is known. A position is read within these ranges,
+    since kernels use fields as indices and check none. `text` replaces what is plain: arguments of `Game` such as
+    move_text. `rules` are those of `make_rules`; `seat` may be left out where the state has a field `seat`. Raises
+    InputError for a board that no mask can hold, and for a field without a range.
     """
     rows, columns = board
     squares = rows * columns

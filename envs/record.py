@@ -7,9 +7,9 @@ Every game has JSON lines (`.jsonl`), one game a line:
 
     {"game": "backgammon", "players": ["network", "pubeval"], "start": "start", "steps": ["31", "8/5 6/5", ...], "payoffs": [1, -1]}
 
-`steps` are chance outcomes and moves as they come, each in the game's notation: the position says which of the two is due. Players
-and payoffs are in the order of turns: first whoever is first to move. A game that was not finished has null payoffs. Formats of a
-game's own community are in `Game.files`, such as backgammon's `.mat`.
+`steps` are chance outcomes and moves as they come, each in the game's notation: the position says which of the two is
+due. Players and payoffs are in the order of turns: first whoever is first to move. A game that was not finished has
+null payoffs. Formats of a game's own community are in `Game.files`, such as backgammon's `.mat`.
 """
 
 from __future__ import annotations

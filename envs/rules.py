@@ -111,7 +111,8 @@ def _row_kernels(state: type, width: int) -> tuple[Any, Any]:
 
 
 def _or_tuples(features, tuple_cells, seat, num_cells):
-    """The game's own feature sets, and n-tuple networks. The board is noted in the unused end of `index`, so that nothing is allocated."""
+    """The game's own feature sets, and n-tuple networks. The board is noted in the unused end of `index`, so that
+    nothing is allocated."""
 
     @kernel
     def features_or_tuples(state, spec, index, value):

@@ -18,8 +18,9 @@ from deltaw.envs.kernel import identity
 class RulesType(types.Opaque):
     """How Numba sees the rules of one game: a type without any data at run time.
 
-    Its attributes are constants, so passing the rules on through a recursive search costs nothing, every call is resolved at compile time and
-    sizes such as `max_moves` are literals. (As a plain tuple they were some 35 words on the machine's stack at every node.)
+    Its attributes are constants, so passing the rules on through a recursive search costs nothing, every call is
+    resolved at compile time and sizes such as `max_moves` are literals. (As a plain tuple they were some 35 words on
+    the machine's stack at every node.)
     """
 
     def __init__(self, rules: Rules) -> None:

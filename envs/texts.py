@@ -16,22 +16,24 @@ DEEPEST = 32
 WHOLE = range(-(1 << 63), 1 << 63)
 """what an int64 can hold"""
 MOST_DIGITS = 40
-"""characters of a whole number, signs, spaces and leading zeros included: `int` refuses more than 4,300 digits in words of its own"""
+"""characters of a whole number, signs, spaces and leading zeros included: `int` refuses more than 4,300 digits in words
+of its own"""
 
 _MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
 """strings of JSON, which may hold brackets, and the brackets outside of them"""
 
 
 def whole(text: str) -> int:
-    """The whole number that `text` is, as Python's `int` reads it. Raises ValueError, and for what has no room in 64 bits InputError."""
+    """The whole number that `text` is, as Python's `int` reads it. Raises ValueError, and for what has no room in 64
+    bits InputError."""
     if len(text) > MOST_DIGITS or int(text) not in WHOLE:
         raise InputError(f"{short(text)} is no whole number of 64 bits")
     return int(text)
 
 
 def read_json(text: str | bytes, most: int = MOST_BYTES) -> Any:
-    """What the JSON `text` says. Raises InputError for what is no JSON, for more than `most` bytes or DEEPEST levels, and for numbers that are
-    not finite or whole and beyond 64 bits."""
+    """What the JSON `text` says. Raises InputError for what is no JSON, for more than `most` bytes or DEEPEST levels,
+    and for numbers that are not finite or whole and beyond 64 bits."""
     if len(text) > most:
         raise InputError(f"the JSON is longer than {most} bytes")
     try:

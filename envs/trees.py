@@ -1,16 +1,18 @@
-"""Trees written down node by node, as a game: the worked examples of textbooks, and tests whose answers are known by hand.
+"""Trees written down node by node, as a game: the worked examples of textbooks, and tests whose answers are known by
+hand.
 
     Max([Min([3, 12, 8]), Min([2, 4, 6]), Min([14, 5, 2])])         two players; a leaf is worth so much to MAX, who has seat 0
     Max([Chance([(0.9, Min([2, 2])), (0.1, Min([3, 3]))]), ...])    probabilities of a chance node's outcomes
     Turn(0, [Turn(1, [(1, 2, 6), (4, 2, 3)]), ...])                 any number of players; a leaf is worth so much to each seat
 
-What a node may say besides: `static`, its worth to somebody who looks no further (like a leaf's: to MAX, or to each seat); `noisy`, that the
-move leading to it is one that a quiescence search follows; `passed`, the subtree that is reached by passing (for null-move pruning). A
-leaf that is more than a number is written `Leaf(8, noisy=True)`.
+What a node may say besides: `static`, its worth to somebody who looks no further (like a leaf's: to MAX, or to each
+seat); `noisy`, that the move leading to it is one that a quiescence search follows; `passed`, the subtree that is
+reached by passing (for null-move pruning). A leaf that is more than a number is written `Leaf(8, noisy=True)`.
 
-`forest_game` makes one game of many named trees, so that searches are compiled once for all of them. A position is the name of a tree and the
-way from its root, `NAME`, `NAME/0/1` or `NAME/0/pass`; a move is the number of a child. Nodes of one player may follow each other: the seat
-then stays, and values do not flip. A leaf's seat is that of the player after whoever moved last.
+`forest_game` makes one game of many named trees, so that searches are compiled once for all of them. A position is the
+name of a tree and the way from its root, `NAME`, `NAME/0/1` or `NAME/0/pass`; a move is the number of a child. Nodes of
+one player may follow each other: the seat then stays, and values do not flip. A leaf's seat is that of the player after
+whoever moved last.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ def Min(children: Iterable[Any], static: Any = 0, noisy: bool = False, passed: A
 
 
 def Chance(outcomes: Iterable[tuple[float, Any]], static: Any = 0, noisy: bool = False) -> Node:
-    """A chance node over (probability, node). A node behind it is evaluated before the dice, so by the chance node's `static`."""
+    """A chance node over (probability, node). A node behind it is evaluated before the dice, so by the chance node's
+    `static`."""
     odds, children = zip(*outcomes, strict=True)
     return Node(CHANCE, children, odds, static, noisy, None)
 
@@ -75,7 +78,7 @@ class State(NamedTuple):
     node: int
 
 
-# --- the trees as arrays ------------------------------------------------------------------------------------------------
+# --- the trees as arrays ----------------------------------------------------------------------------------------------
 
 
 def flatten(trees: Sequence[Any], num_players: int) -> Flat:
@@ -150,7 +153,8 @@ def _worth(node: Node, num_players: int) -> list[float]:
 
 
 def _number(x: Any, what: str) -> float:
-    """`x` for the arrays; raises InputError for what is no number, and for one that is not finite or beyond LARGEST_WORTH."""
+    """`x` for the arrays; raises InputError for what is no number, and for one that is not finite or beyond
+    LARGEST_WORTH."""
     if isinstance(x, int | float | np.integer | np.floating) and -LARGEST_WORTH <= x <= LARGEST_WORTH:
         return float(x)
     shown = f"of {x.bit_length()} bits" if isinstance(x, int) else repr(x)
@@ -268,8 +272,9 @@ def _zero(state):
 def forest_game(name: str, title: str, trees: Mapping[str, Any], num_players: int = 2) -> Game:
     """A game of the given trees; it begins at the root of the first one.
 
-    Outcomes are the leaves' payoffs and their opposites. Feature set `node`: one input a node. Baselines: `static`, the static value of a node
-    ("payoffs" besides, for more than two players), and `zero`, which knows nothing. Raises InputError for trees or names that make no sense.
+    Outcomes are the leaves' payoffs and their opposites. Feature set `node`: one input a node. Baselines: `static`, the
+    static value of a node ("payoffs" besides, for more than two players), and `zero`, which knows nothing. Raises
+    InputError for trees or names that make no sense.
     """
     forest = plant(trees, num_players)
     flat = forest.flat
@@ -340,13 +345,15 @@ def _baselines(static: Any, worths: Any, num_players: int) -> dict[str, Baseline
     return {baseline.name: baseline for baseline in found}
 
 
-# --- random trees -------------------------------------------------------------------------------------------------------
+# --- random trees -----------------------------------------------------------------------------------------------------
 
 
 def random_tree(random: np.random.Generator, depth: int, width: int, values: int = 9, *, chance: float = 0.0) -> Any:
-    """A tree for two players: MAX first, then in turn; 1 to `width` children a node, every leaf at most `depth` moves away.
+    """A tree for two players: MAX first, then in turn; 1 to `width` children a node, every leaf at most `depth` moves
+    away.
 
-    Leaves and static values are integers between -values and values; with probability `chance` dice of two outcomes follow a move.
+    Leaves and static values are integers between -values and values; with probability `chance` dice of two outcomes
+    follow a move.
     """
 
     def grow(player: int, left: int) -> Any:

@@ -1,14 +1,15 @@
 """N-tuple networks as a feature set that every game has: tables indexed by what stands on a few cells of the board.
 
-A *tuple* is a list of n cells. What stands there, read as the digits of a number in base V, is the index into the tuple's table of V^n weights; the
-value of a position is the sum of one weight from every table. So an n-tuple network is a linear evaluator whose features are the
-entries of all tables, exactly one of each active, and whatever learns or searches with linear evaluators does so with n-tuples.
+A *tuple* is a list of n cells. What stands there, read as the digits of a number in base V, is the index into the
+tuple's table of V^n weights; the value of a position is the sum of one weight from every table. So an n-tuple network
+is a linear evaluator whose features are the entries of all tables, exactly one of each active, and whatever learns or
+searches with linear evaluators does so with n-tuples.
 
-**Symmetry.** A tuple may have several *placements*, its images under the symmetries of the board, which share the tuple's table: the index of an
-entry then occurs several times, or twice the same, among the active ones.
+**Symmetry.** A tuple may have several *placements*, its images under the symmetries of the board, which share the
+tuple's table: the index of an entry then occurs several times, or twice the same, among the active ones.
 
-**Seats.** With two seats each side to move has tables of its own: where it matters who will move into the last square (zugzwang in Connect
-Four), the same board is worth something else to the first mover than to the second.
+**Seats.** With two seats each side to move has tables of its own: where it matters who will move into the last square
+(zugzwang in Connect Four), the same board is worth something else to the first mover than to the second.
 
 The network is plain integers, a feature set's `spec`, stored in the evaluator's file:
 
@@ -16,8 +17,9 @@ The network is plain integers, a feature set's `spec`, stored in the evaluator's
 
 Letters: V values of a cell, n cells of a tuple, P placements of all tuples together.
 
-W. Bledsoe and I. Browning, "Pattern recognition and reading by machine" (1959); S. Lucas, "Learning to play Othello with n-tuple systems" (2008), also
-for random walks; M. Thill, P. Koch and W. Konen, "Reinforcement learning with n-tuples on the game Connect-4" (2012), for tables of each seat.
+W. Bledsoe and I. Browning, "Pattern recognition and reading by machine" (1959); S. Lucas, "Learning to play Othello
+with n-tuple systems" (2008), also for random walks; M. Thill, P. Koch and W. Konen, "Reinforcement learning with
+n-tuples on the game Connect-4" (2012), for tables of each seat.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ TOO_LONG = MOST_WEIGHTS.bit_length()
 
 @kernel
 def active_entries(cells, spec, seat, index):
-    """index[:P] = the active entry of every placement, table by table; returns P. `cells`: what stands where, 0 .. V - 1."""
+    """index[:P] = the active entry of every placement, table by table; returns P. `cells`: what stands where, 0 .. V -
+    1."""
     values, tables, at, n = spec[1], spec[3], HEADER, 0
     first = np.int64(0)
     for _ in range(tables):
@@ -84,7 +87,8 @@ class Table(NamedTuple):
 def make_spec(
     values: int, seats: int, tuples: Sequence[Sequence[int]], num_cells: int, symmetries: np.ndarray | None
 ) -> tuple[int, ...]:
-    """The spec of a network over `tuples` of cells; `symmetries` int64 [S, num_cells] or None: tuples have one placement only."""
+    """The spec of a network over `tuples` of cells; `symmetries` int64 [S, num_cells] or None: tuples have one
+    placement only."""
     if not tuples:
         raise InputError("an n-tuple network needs at least one tuple")
     spec = [TUPLES, values, seats, len(tuples)]
@@ -99,7 +103,8 @@ def make_spec(
 
 
 def tables(spec: tuple[int, ...]) -> Iterator[Table]:
-    """The tuples of a network; raises InputError where `spec` is none. Whether it fits a game, `Game.described` checks."""
+    """The tuples of a network; raises InputError where `spec` is none. Whether it fits a game, `Game.described`
+    checks."""
     at, first = HEADER, 0
     if len(spec) < HEADER or spec[0] != TUPLES or spec[1] < 2 or spec[2] not in (1, 2) or spec[3] < 1:
         raise InputError(f"{spec[:HEADER]} begins no description of an n-tuple network")
@@ -130,7 +135,8 @@ def num_placements(spec: tuple[int, ...]) -> int:
 
 
 def entry_names(spec: tuple[int, ...]) -> list[str]:
-    """`0,1,2=201` is the entry for 2 on cell 0, 0 on cell 1, 1 on cell 2; with tables for each seat `first:` or `second:` stands before it."""
+    """`0,1,2=201` is the entry for 2 on cell 0, 0 on cell 1, 1 on cell 2; with tables for each seat `first:` or
+    `second:` stands before it."""
     names = []
     for table in tables(spec):
         cells = ",".join(map(str, table.placements[0]))
@@ -144,8 +150,9 @@ def entry_names(spec: tuple[int, ...]) -> list[str]:
 
 
 def random_walks(board: tuple[int, int], count: int, length: int, seed: int) -> list[tuple[int, ...]]:
-    """`count` tuples of `length` cells, each a walk over the board (rows, columns) from a random cell to neighbours, diagonal ones included, that
-    have not been visited; no two have the same cells. The cells are sorted: their order does not matter."""
+    """`count` tuples of `length` cells, each a walk over the board (rows, columns) from a random cell to neighbours,
+    diagonal ones included, that have not been visited; no two have the same cells. The cells are sorted: their order
+    does not matter."""
     rows, columns = board
     if not 1 <= length <= rows * columns:
         raise InputError(f"a walk of {length} cells does not fit a board of {rows * columns}")
@@ -168,8 +175,9 @@ def random_walks(board: tuple[int, int], count: int, length: int, seed: int) -> 
 
 
 def straight_lines(board: tuple[int, int], length: int, symmetries: np.ndarray | None) -> list[tuple[int, ...]]:
-    """Every straight line of `length` neighbouring cells, in rows, columns and diagonals; of those that are each other's images only the first
-    (W. Jaśkowski, "Systematic n-tuple networks for Othello position evaluation", 2014)."""
+    """Every straight line of `length` neighbouring cells, in rows, columns and diagonals; of those that are each
+    other's images only the first (W. Jaśkowski, "Systematic n-tuple networks for Othello position evaluation",
+    2014)."""
     rows, columns = board
     lines: dict[frozenset[int], tuple[int, ...]] = {}
     for row, column, (down, right) in itertools.product(range(rows), range(columns), ((0, 1), (1, 0), (1, 1), (1, -1))):

@@ -1,7 +1,8 @@
 """Contract three: a learner steps.
 
-`step()` plays one batch of games' worth of positions and makes one update (or breeds one generation); `state()` and `restore(state)` hold everything that is
-needed to go on exactly. `learn/train.py` composes learners with the arena, the log and the checkpoints, and knows nothing else of them.
+`step()` plays one batch of games' worth of positions and makes one update (or breeds one generation); `state()` and
+`restore(state)` hold everything that is needed to go on exactly. `learn/train.py` composes learners with the arena, the
+log and the checkpoints, and knows nothing else of them.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Learner(Protocol):
 
 
 def check_game(game: Game, learner: str, *, chance: bool = True) -> None:
-    """InputError for a game that the learner cannot learn: one that is not for two players, or one with dice unless it takes `chance`."""
+    """InputError for a game that the learner cannot learn: one that is not for two players, or one with dice unless it
+    takes `chance`."""
     check_two_players(game, f"learner {learner}")
     if not chance and game.rules.max_chance > 0:
         raise InputError(f"learner {learner} searches games without chance; {game.name} has dice: use td_forward")

@@ -1,8 +1,9 @@
 """A training run as one HTML file: `deltaw report outputs/connect_four/RUN --to report.html`.
 
-What was trained and how, the strength curve with its interval, the learned weights drawn on the board (`learn/watch/report_weights.py`), calibration, what
-the evaluator thinks of the game's probe positions, and a sample game with boards and values. The file needs no network and no other file. A run
-that is still going on has a report as well: of its last checkpoint.
+What was trained and how, the strength curve with its interval, the learned weights drawn on the board
+(`learn/watch/report_weights.py`), calibration, what the evaluator thinks of the game's probe positions, and a sample
+game with boards and values. The file needs no network and no other file. A run that is still going on has a report as
+well: of its last checkpoint.
 
 From the run's folder it reads evaluator.safetensors, strength.jsonl and .hydra/; only the first must be there.
 """

@@ -1,13 +1,15 @@
-"""The rule by which weights learn from play, in NumPy. Everything that learns by temporal differences here is tested against this page.
+"""The rule by which weights learn from play, in NumPy. Everything that learns by temporal differences here is tested
+against this page.
 
     ΔW_t = c (v_{t+1} - v_t) e_t        e_t = λ e_{t-1} + ∇v_t
 
-v_t is what the evaluator says of position t of a game, for the player who moved first, and after the last position it is
-the result of the game. The trace e holds the gradients of the positions before, fading by λ; with λ = 0 it is the gradient
-itself, and ΔW_t = c (v_{t+1} - v_t) ∇v_t. An evaluator with K outputs (one for each outcome) has a trace for each of them.
+v_t is what the evaluator says of position t of a game, for the player who moved first, and after the last position it
+is the result of the game. The trace e holds the gradients of the positions before, fading by λ; with λ = 0 it is the
+gradient itself, and ΔW_t = c (v_{t+1} - v_t) ∇v_t. An evaluator with K outputs (one for each outcome) has a trace for
+each of them.
 
-Letters: T positions, K outputs, D weights. Source: R. Sutton, "Learning to predict by the methods of temporal differences",
-Machine Learning 3 (1988), equation 4.
+Letters: T positions, K outputs, D weights. Source: R. Sutton, "Learning to predict by the methods of temporal
+differences", Machine Learning 3 (1988), equation 4.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ def learn(
     """The weights [D] after one game: its positions `game` [T], each seen by value(weights, position) [K] and
     gradient(weights, position) [K, D], and its `result` [K].
 
-    `trace` is λ, 0 .. 1. With `frozen` all values and gradients are those of the weights before the game, as in the proof
-    that this sum is that of the λ-returns (Sutton 1988, theorem 1).
+    `trace` is λ, 0 .. 1. With `frozen` all values and gradients are those of the weights before the game, as in the
+    proof that this sum is that of the λ-returns (Sutton 1988, theorem 1).
     """
     learned, e = weights.copy(), np.zeros((len(result), len(weights)))
     for t, position in enumerate(game):

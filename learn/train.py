@@ -1,7 +1,7 @@
 """Train an evaluator by self-play: `deltaw train [experiment=...] [key=value ...]`.
 
-This module composes a learner, the arena, the log and the checkpoints, and knows no game and no method. Everything it writes goes to the run's
-folder (`hydra.run.dir`, by default under outputs/):
+This module composes a learner, the arena, the log and the checkpoints, and knows no game and no method. Everything it
+writes goes to the run's folder (`hydra.run.dir`, by default under outputs/):
 
     evaluator.safetensors    what to play with           checkpoint.pt      what to go on with
     best.safetensors         the strongest measured      past/              earlier evaluators
@@ -84,7 +84,8 @@ class Run:
         self.settings = settings_of(config)
         self.workers = config.workers or cores()
         self.backend = make_backend(config.backend, self.workers)
-        # An update is a sixth of the time: a second thread makes it 1.5 times as fast on a free core, 14 times as slow on a busy one.
+        # An update is a sixth of the time: a second thread makes it 1.5 times as fast on a free core, 14 times as slow
+        # on a busy one.
         torch.set_num_threads(1)
         self.game: Game = games.load(config.game.name)
         self.opponents = named_opponents(self.game, config.game.opponents or [])

@@ -8,12 +8,13 @@
     deltaw analyze backgammon --match games.mat --plies 2
     deltaw analyze backgammon --batch positions.jsonl > answers.jsonl
 
-A position is written as its game usually is (`start`; backgammon: Position ID, XGID; Connect Four: the columns played; Othello: 64 characters and
-the side to move; docs/formats.md has all). Without dice the answer is the value before the roll.
-Equities are for the player who moves, in outcome units (backgammon: points a game); chances of a gammon include those of a backgammon, and so on.
+A position is written as its game usually is (`start`; backgammon: Position ID, XGID; Connect Four: the columns played;
+Othello: 64 characters and the side to move; docs/formats.md has all). Without dice the answer is the value before the
+roll. Equities are for the player who moves, in outcome units (backgammon: points a game); chances of a gammon include
+those of a backgammon, and so on.
 
-A batch is JSON lines (`search/analysis/batch.py`). `--rollout N` plays the games after the best moves to their end N times
-(`search/analysis/rollout.py`); `--match FILE` reviews the games of a file instead (`search/analysis/review.py`).
+A batch is JSON lines (`search/analysis/batch.py`). `--rollout N` plays the games after the best moves to their end N
+times (`search/analysis/rollout.py`); `--match FILE` reviews the games of a file instead (`search/analysis/review.py`).
 """
 
 from __future__ import annotations
@@ -181,7 +182,8 @@ def show(answers: Answers, state: Any, top: int | None) -> None:
 
 
 def print_all(lines: Sequence[Any], board: Callable[[bool], str] | None = None) -> None:
-    """Text and tables on stdout: in colour on a terminal unless NO_COLOR is set, and as wide as they are where nobody looks."""
+    """Text and tables on stdout: in colour on a terminal unless NO_COLOR is set, and as wide as they are where nobody
+    looks."""
     from rich.console import Console
 
     console = Console(highlight=False)

@@ -5,9 +5,10 @@
     deltaw arena connect_four FILE.safetensors@ties=random perfect --first-only --games 300
     deltaw arena backgammon network linear pubeval --plot league.png
 
-Games come in pairs with the same dice and swapped seats; see `deltaw.search.matches.match` for this, for noise and for the luck
-adjustment, `deltaw.search.matches.sequential` for the test that ends a match early, and `deltaw.search.players.spec` for how players are named. Three
-players or more, or a folder of evaluator files, are a round robin (`deltaw league`). +- is one standard error.
+Games come in pairs with the same dice and swapped seats; see `deltaw.search.matches.match` for this, for noise and for
+the luck adjustment, `deltaw.search.matches.sequential` for the test that ends a match early, and
+`deltaw.search.players.spec` for how players are named. Three players or more, or a folder of evaluator files, are a
+round robin (`deltaw league`). +- is one standard error.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
     deltaw play --evaluator my_run/best.safetensors --seed 7 --hints
     deltaw play --record evening.mat                       keeps the games in a file (envs/record.py)
 
-Every game can be played; where more than two take part, one evaluator plays all the others. The dice depend on (seed, game, ply) alone: after `undo` the same numbers fall again, and a seed replays a whole evening.
+Every game can be played; where more than two take part, one evaluator plays all the others. The dice depend on (seed,
+game, ply) alone: after `undo` the same numbers fall again, and a seed replays a whole evening.
 """
 
 from __future__ import annotations
@@ -145,11 +146,12 @@ def ask_for_another(table: Table) -> None:
             raise Quit
 
 
-# --- one game -----------------------------------------------------------------------------------------------------------------
+# --- one game ---------------------------------------------------------------------------------------------------------
 
 
 def play_game(table: Table) -> None:
-    """One game from `table.start`; the person's plies are asked for, the others are the agent's. It is kept, finished or not."""
+    """One game from `table.start`; the person's plies are asked for, the others are the agent's. It is kept, finished
+    or not."""
     person = persons_seat(table)
     first = int(table.game.rules.seat(table.start))
     table.write(f"You move {SEATS[(person - first) % table.game.rules.num_players]}.")
@@ -175,7 +177,8 @@ def is_over(table: Table, now: Moment) -> bool:
 
 
 def take_turn(table: Table, now: Moment, person: int, history: list[Moment]) -> Moment | int:
-    """What follows `now`: after a chance event, a move of the agent's, or the person's decision; the points of a resignation."""
+    """What follows `now`: after a chance event, a move of the agent's, or the person's decision; the points of a
+    resignation."""
     who = (int(table.game.rules.seat(now.state)) - person) % table.game.rules.num_players
     if table.game.rules.num_chance(now.state) > 0:
         if not hasattr(now.state, "roll"):
@@ -248,12 +251,12 @@ def score_text(table: Table) -> str:
     return f"Score: {', '.join(f'{name}{colon} {points:g}' for name, points in zip(names, table.score, strict=True))}."
 
 
-# --- the record -----------------------------------------------------------------------------------------------------------------
+# --- the record -------------------------------------------------------------------------------------------------------
 
 
 def keep(table: Table, now: Moment, person: int, mine: tuple[float, ...] | None) -> None:
-    """Write the game so far, and those before it, to the file, if one was named; `mine`: payoffs of the person and of those after him,
-    None for a game that was broken off."""
+    """Write the game so far, and those before it, to the file, if one was named; `mine`: payoffs of the person and of
+    those after him, None for a game that was broken off."""
     if table.record is None or not any(not event.is_chance for event in now.events):
         return
     rules, (start, events) = table.game.rules, beginning(table.game, table.start)
@@ -274,7 +277,7 @@ def beginning(game: Game, start: Any) -> tuple[Any, tuple[Event, ...]]:
     return before, (Event(True, game.find_chance(before, "".join(map(str, dice)))),)
 
 
-# --- the person's decision ------------------------------------------------------------------------------------------------------
+# --- the person's decision --------------------------------------------------------------------------------------------
 
 
 def decide(table: Table, now: Moment, history: list[Moment]) -> Moment | int:
@@ -385,7 +388,7 @@ def show_help(table: Table) -> None:
     table.write("\n".join(f"  {name:7} {about}" for name, about in COMMANDS.items()))
 
 
-# --- the command ----------------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def typed() -> Iterator[str]:
@@ -457,7 +460,8 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
 def make_agent(
     game: Game, name: str | None, plies: int | None, algorithm: str | None = None, limits: Limits = NO_LIMITS
 ) -> Agent:
-    """The opponent: by plies in games of dice, else searching, with the databases of the game. Raises InputError for what does not fit."""
+    """The opponent: by plies in games of dice, else searching, with the databases of the game. Raises InputError for
+    what does not fit."""
     evaluator = find_evaluator(game, name) if name else default_evaluator(game)
     if plies is not None and (algorithm is not None or limits != NO_LIMITS):
         raise InputError("--plies does not go with --algorithm, --depth and --seconds")

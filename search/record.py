@@ -4,7 +4,8 @@
     deltaw record othello mobility positional --games 10 --to games.ggf         NBoard and Edax read it
     deltaw record tic_tac_toe_three random random random --to games.jsonl
 
-`deltaw analyze GAME --match FILE` reviews the games of a file. How they are played is told in `search/matches/recording.py`.
+`deltaw analyze GAME --match FILE` reviews the games of a file. How they are played is told in
+`search/matches/recording.py`.
 """
 
 from __future__ import annotations

@@ -5,11 +5,13 @@
 
     GET /         the page, and the few files it needs        POST /api     one JSON object in, one out
 
-`Site` is an ASGI application (Starlette) that uvicorn runs. `Connection` adds what uvicorn lacks: limits on a client's time and connections.
+`Site` is an ASGI application (Starlette) that uvicorn runs. `Connection` adds what uvicorn lacks: limits on a client's
+time and connections.
 
-There is no login and none is pretended: the server listens on 127.0.0.1 unless told otherwise, and there refuses requests that another site's page
-makes (Host, Origin and Content-Type are checked). It reads no file but those of `search/doors/web` and the players named on its command line. Answers are
-found in pools of threads (`search/doors/pool.py`), one for searches and one for what takes no time.
+There is no login and none is pretended: the server listens on 127.0.0.1 unless told otherwise, and there refuses
+requests that another site's page makes (Host, Origin and Content-Type are checked). It reads no file but those of
+`search/doors/web` and the players named on its command line. Answers are found in pools of threads
+(`search/doors/pool.py`), one for searches and one for what takes no time.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ QUICK = 4
 """requests answered at once, besides searches"""
 
 
-# --- the application ------------------------------------------------------------------------------------------------------------
+# --- the application --------------------------------------------------------------------------------------------------
 
 
 def web_pages() -> dict[str, Response]:
@@ -130,8 +132,8 @@ class Site:
         await (self._foreign(Headers(scope=scope)) or self._app)(scope, receive, send)
 
     def _foreign(self, headers: Headers) -> Response | None:
-        """A page of another site must not use a person's browser to talk to us: neither from its own address, nor, while we are on this machine
-        alone, under a name of its own that leads here (DNS rebinding)."""
+        """A page of another site must not use a person's browser to talk to us: neither from its own address, nor,
+        while we are on this machine alone, under a name of its own that leads here (DNS rebinding)."""
         repeated = [name for name in SINGLE if len(headers.getlist(name)) > 1]
         host, origin = headers.get("host", ""), headers.get("origin")
         if repeated:
@@ -200,7 +202,8 @@ def reply(answer: dict[str, Any], status: int, **headers: str) -> Response:
 
 
 def refusal(status: int, error: str, **headers: str) -> Response:
-    """The answer to a request that gets no further. The connection ends with it, since part of the request may still be on its way."""
+    """The answer to a request that gets no further. The connection ends with it, since part of the request may still be
+    on its way."""
     return reply(failure(error), status, Connection="close", **headers)
 
 
@@ -219,13 +222,15 @@ async def mistaken(request: Request, error: Exception) -> Response:
     return refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error: this request met a mistake in the program")
 
 
-# --- connections ----------------------------------------------------------------------------------------------------------------
+# --- connections ------------------------------------------------------------------------------------------------------
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection, with limits that uvicorn does not have: on the connections of one client, and on a client's time.
+    """uvicorn's connection, with limits that uvicorn does not have: on the connections of one client, and on a client's
+    time.
 
-    A clock runs while we wait for the client: until a request begins, until it is whole, and until the answer has been read.
+    A clock runs while we wait for the client: until a request begins, until it is whole, and until the answer has been
+    read.
     """
 
     _clock: asyncio.TimerHandle | None = None
@@ -294,7 +299,8 @@ class Connection(H11Protocol):
 
 
 def owner_of(address: str) -> object:
-    """What counts as one client: an IPv4 address, or the first half of an IPv6 address, since a client chooses the other half itself."""
+    """What counts as one client: an IPv4 address, or the first half of an IPv6 address, since a client chooses the
+    other half itself."""
     ip = ipaddress.ip_address(address)
     return ip if isinstance(ip, ipaddress.IPv4Address) else ip.ipv4_mapped or int(ip) >> 64
 
@@ -335,11 +341,12 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-# --- the command --------------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def warm_up(protocol: Protocol) -> None:
-    """Compiles or loads what the first visitor will need, before he comes: first every board, then a search of a moment for every game."""
+    """Compiles or loads what the first visitor will need, before he comes: first every board, then a search of a moment
+    for every game."""
     thinker, places = Thinker(), []
     for name in protocol.offer.games:
         place = {"game": name}

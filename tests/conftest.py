@@ -1,4 +1,5 @@
-"""What several test files share: golden data, random play-outs by counter-based dice, modules run as commands, and PettingZoo."""
+"""What several test files share: golden data, random play-outs by counter-based dice, modules run as commands, and
+PettingZoo."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def test_the_table_has_its_checksum_and_how_it_was_made(game_name, key, path):
 
 @pytest.mark.parametrize(("game_name", "key", "path"), SHIPPED, ids=[path.name for *_, path in SHIPPED])
 def test_it_is_as_strong_as_the_table_says(game_name, key, path):
-    """600 games at 1 ply against the opponent of the table, four standard errors of room; other dice than those of the table."""
+    """600 games at 1 ply against the opponent of the table, four standard errors of room; other dice than those of the
+    table."""
     game = games.load(game_name)
     (line,) = [line for line in TABLE.splitlines() if line.startswith(f"| `{path.name}`")]
     claimed = float(re.search(r"([+-]\d\.\d+) ± \d", line)[1])

@@ -1,6 +1,7 @@
 """Who may import whom: rules without searches, searches without learners, and folders one way only.
 
-`envs` plays games on a machine without torch; `search` plays learned evaluators there. Imports inside functions count too.
+`envs` plays games on a machine without torch; `search` plays learned evaluators there. Imports inside functions count
+too.
 """
 
 from __future__ import annotations

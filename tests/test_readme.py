@@ -1,5 +1,6 @@
-"""The README and the documents tell the truth: their Python runs, their commands are understood, those of the README that take seconds run, links exist, and
-numbers are those of the committed results. (`docs/tutorial.md` is followed from end to end by `tests/test_tutorial.py`.)"""
+"""The README and the documents tell the truth: their Python runs, their commands are understood, those of the README
+that take seconds run, links exist, and numbers are those of the committed results. (`docs/tutorial.md` is followed from
+end to end by `tests/test_tutorial.py`.)"""
 
 from __future__ import annotations
 
@@ -114,7 +115,7 @@ def parser_of(module: ModuleType) -> Parser:
     return parser
 
 
-# --- commands of the README that take seconds, and those that take minutes in miniature -------------------------------------------
+# --- commands of the README that take seconds, and those that take minutes in miniature -------------------------------
 
 SMALLER = {"--games": "4", "--seconds": "0.05", "--positions": "4"}
 """settings that take long, and what they become here"""
@@ -253,7 +254,8 @@ def test_speeds_are_those_of_the_committed_run():
 
 
 def test_strengths_of_shipped_evaluators_are_those_of_their_table():
-    """What the runs printed at their end, in checkpoints/README.md, and the measurement with other dice in the README agree."""
+    """What the runs printed at their end, in checkpoints/README.md, and the measurement with other dice in the README
+    agree."""
     text = (ROOT / "checkpoints" / "README.md").read_text()
     shipped = [r for r in read_results() if r.row.endswith(" (shipped)") and r.what.startswith("pubeval")]
     assert len(shipped) >= 2

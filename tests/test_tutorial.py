@@ -1,4 +1,5 @@
-"""The tutorial works: its files are written, its commands run one after the other, and what it says they print they print."""
+"""The tutorial works: its files are written, its commands run one after the other, and what it says they print they
+print."""
 
 from __future__ import annotations
 
@@ -142,7 +143,8 @@ def check_the_weights(place: Place) -> None:
 
 
 def test_the_board_stands_still_while_players_turn_it(place, monkeypatch):
-    """Text, and the cells that programs and pages are shown (`search/doors/view.py`), are the first player's view; only the states turn."""
+    """Text, and the cells that programs and pages are shown (`search/doors/view.py`), are the first player's view; only
+    the states turn."""
     monkeypatch.syspath_prepend(str(place.folder))
     game = importlib.import_module("breakthrough").GAME
     for number in range(3):

@@ -1,4 +1,5 @@
-"""A program that lets deltaw play a game against itself, by the line protocol (docs/protocol.md). Python's standard library alone.
+"""A program that lets deltaw play a game against itself, by the line protocol (docs/protocol.md). Python's standard
+library alone.
 
 python docs/examples/client.py tic_tac_toe
 python docs/examples/client.py backgammon 7          # 7: seed of the dice

@@ -3,7 +3,8 @@
     python docs/examples/maskable_ppo.py                        20 seconds of one core: from -0.27 to +0.78 ± 0.05 points a game
     python docs/examples/maskable_ppo.py deltaw/ConnectFourVersus-v0 --opponent deltaw.search.doors.policy:Policy:linear --steps 500000
 
-Any id that ends in `Versus-v0` will do. The environments have the method `action_masks`, which MaskablePPO looks for; nothing is wrapped.
+Any id that ends in `Versus-v0` will do. The environments have the method `action_masks`, which MaskablePPO looks for;
+nothing is wrapped.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python read_evaluator.py mine.safetensors mine.golden.json
 
-The file is safetensors: 8 bytes with the length of a JSON header, the header, the numbers. Nothing of deltaw is imported here: copy what you need. The
-features of a position are your program's own work; the golden vectors that every export ships say whether it does it right.
+The file is safetensors: 8 bytes with the length of a JSON header, the header, the numbers. Nothing of deltaw is
+imported here: copy what you need. The features of a position are your program's own work; the golden vectors that every
+export ships say whether it does it right.
 """
 
 import json
@@ -28,8 +29,8 @@ def read(path):
 
 
 def evaluate(description, tensors, x):
-    """Values [N] for the side to move, and chances [N, K] of description["outcomes"] or None. `x`: features float [N, F]; for an n-tuple network
-    (features "tuples") the numbers of its active entries, int [N, P]."""
+    """Values [N] for the side to move, and chances [N, K] of description["outcomes"] or None. `x`: features float [N,
+    F]; for an n-tuple network (features "tuples") the numbers of its active entries, int [N, P]."""
     layers = len(description["sizes"]) - 1
     for k in range(layers):
         weight, bias = tensors[f"weight{k}"].astype(float), tensors[f"bias{k}"].astype(float)

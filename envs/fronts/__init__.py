@@ -1,4 +1,5 @@
-"""Games as environments for Gymnasium and PettingZoo. Importing this package registers two Gymnasium ids for every game:
+"""Games as environments for Gymnasium and PettingZoo. Importing this package registers two Gymnasium ids for every
+game:
 
     deltaw/Backgammon-v0          all sides played by the agent (`front.py`); `gymnasium.make_vec` takes `vector.py`
     deltaw/BackgammonVersus-v0    against opponents (`versus.py`)

@@ -5,15 +5,16 @@
 
 The agents are `player_0` (moves first), `player_1` ... What they meet, and why:
 
-- an observation is a dict of `observation` (float32 [S]) and `action_mask` (int8 [A]). The board is seen from the side to move, whoever
-  looks at it, as everywhere in this project; the mask of an agent that is not to move is all zero;
+- an observation is a dict of `observation` (float32 [S]) and `action_mask` (int8 [A]). The board is seen from the side
+  to move, whoever looks at it, as everywhere in this project; the mask of an agent that is not to move is all zero;
 - the rewards are 0 until the game ends and then everybody's payoff;
 - an agent may act several times running: actions spell a move (backgammon: one checker by one die each);
 - chance (dice) is drawn from the environment's own generator, which `reset(seed=...)` seeds, and from nothing else;
-- a copy (`copy.deepcopy`, `pickle`; of a `raw_env` also `copy.copy`) goes on exactly as the original would, its dice included.
+- a copy (`copy.deepcopy`, `pickle`; of a `raw_env` also `copy.copy`) goes on exactly as the original would, its dice
+  included.
 
-`BoardGameEnv` (`envs/fronts/front.py`) plays the game; nothing of the rules is repeated here. There is no parallel form: nobody moves at the
-same time. Source: the AEC API of PettingZoo, <https://pettingzoo.farama.org/api/aec/>.
+`BoardGameEnv` (`envs/fronts/front.py`) plays the game; nothing of the rules is repeated here. There is no parallel
+form: nobody moves at the same time. Source: the AEC API of PettingZoo, <https://pettingzoo.farama.org/api/aec/>.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ class raw_env(AECEnv):
         illegal: what an illegal action does. `end`: the game is over for all, who acted loses one point, shared by the others, and
             his `infos` has `illegal_action`. `raise`: InputError, and the game goes on.
 
-    Actions are 0..num_actions - 1. A game of `max_plies` moves is broken off: all `truncations`, no rewards. `infos` has `mover`, the seat
-    to move, for everybody. `front` is the game itself, a `BoardGameEnv`, with `state` and `position()`.
+    Actions are 0..num_actions - 1. A game of `max_plies` moves is broken off: all `truncations`, no rewards. `infos`
+    has `mover`, the seat to move, for everybody. `front` is the game itself, a `BoardGameEnv`, with `state` and
+    `position()`.
 
     Raises InputError for an unknown game, render mode or illegal-action policy.
     """
@@ -84,8 +86,8 @@ class raw_env(AECEnv):
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """A new game. Options: `position` and `dice`, as `BoardGameEnv.reset` takes them; others are ignored, with a warning, as
-        PettingZoo's own environments do.
+        """A new game. Options: `position` and `dice`, as `BoardGameEnv.reset` takes them; others are ignored, with a
+        warning, as PettingZoo's own environments do.
 
         Raises InputError for a position that cannot be read or is finished, and impossible dice.
         """

@@ -1,18 +1,21 @@
 """Every game as a Gymnasium environment, all sides played by the agent.
 
-One class serves all games, because a game's `Rules` say how actions spell a move (`action_mask`, `spell`) and what an agent
-sees (`observe`). `envs/fronts/versus.py` puts opponents on the other seats, `envs/fronts/vector.py` steps many games in one compiled call.
+One class serves all games, because a game's `Rules` say how actions spell a move (`action_mask`, `spell`) and what an
+agent sees (`observe`). `envs/fronts/versus.py` puts opponents on the other seats, `envs/fronts/vector.py` steps many
+games in one compiled call.
 
     gym.make("deltaw:deltaw/Backgammon-v0")        importing `envs` has registered one id for every game
 
 What the agent meets, and why:
 
-- observations are seen from the side to move, as everywhere in this project, but the **reward is for seat 0**: a reward for whoever
-  moved would be +1 in every won game, whoever won it, and episode statistics would mean nothing;
-- `info["action_mask"]` (int8 [A]) and `action_masks()` (bool [A]) are the legal actions: the beginnings of legal moves. A forced
-  pass is an action like any other, so that the mask of a running game is never empty; it is all zero when the game is over;
+- observations are seen from the side to move, as everywhere in this project, but the **reward is for seat 0**: a reward
+  for whoever moved would be +1 in every won game, whoever won it, and episode statistics would mean nothing;
+- `info["action_mask"]` (int8 [A]) and `action_masks()` (bool [A]) are the legal actions: the beginnings of legal moves.
+  A forced pass is an action like any other, so that the mask of a running game is never empty; it is all zero when the
+  game is over;
 - chance (dice) is drawn from `np_random` and from nothing else;
-- a copy (`copy.copy`, `copy.deepcopy`, `pickle`) goes on exactly as the original would, its dice included: search with it.
+- a copy (`copy.copy`, `copy.deepcopy`, `pickle`) goes on exactly as the original would, its dice included: search with
+  it.
 
 Source: the API of Gymnasium 1.x, <https://gymnasium.farama.org/api/env/>.
 """
@@ -50,9 +53,9 @@ class BoardGameEnv(gym.Env):
             (reward -1 if that was seat 0, else +1, or 1/2 with three players), and `info["illegal_action"]` names the action. `raise`:
             InputError.
 
-    Observations are float32 [observation_size] in 0..255, actions 0..num_actions - 1. The reward is 0 until the game ends and then
-    the payoff of seat 0. A game of `max_plies` moves is broken off: `truncated`, reward 0.
-    `info`: `mover` (the seat to move, int) and `action_mask`.
+    Observations are float32 [observation_size] in 0..255, actions 0..num_actions - 1. The reward is 0 until the game
+    ends and then the payoff of seat 0. A game of `max_plies` moves is broken off: `truncated`, reward 0. `info`:
+    `mover` (the seat to move, int) and `action_mask`.
 
     Raises InputError for an unknown game, render mode, illegal-action policy or reset option.
     """
@@ -79,7 +82,8 @@ class BoardGameEnv(gym.Env):
 
     @property
     def state(self) -> Any:
-        """The game's `State`; between the actions of one move, still the state before that move. None before `reset`."""
+        """The game's `State`; between the actions of one move, still the state before that move. None before
+        `reset`."""
         return self._state
 
     @property
@@ -112,7 +116,8 @@ class BoardGameEnv(gym.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """A new game. Options: `position` (text in the game's notation) and `dice` (`"31"`, `[3, 1]`) for the first roll.
+        """A new game. Options: `position` (text in the game's notation) and `dice` (`"31"`, `[3, 1]`) for the first
+        roll.
 
         Raises InputError for an unknown option, a position that cannot be read or is finished, and impossible dice.
         """
@@ -121,7 +126,8 @@ class BoardGameEnv(gym.Env):
         return self.observation(), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Act for the seat to move. Raises InputError for an illegal action if `illegal="raise"`, ResetNeeded after the end."""
+        """Act for the seat to move. Raises InputError for an illegal action if `illegal="raise"`, ResetNeeded after the
+        end."""
         actor = self.mover
         if not self._is_legal(action):
             return self._end_illegally(action, forfeit(self._game.rules.num_players, actor == 0))
@@ -241,7 +247,8 @@ class BoardGameEnv(gym.Env):
 
 
 def actions_of(game: Game, state: Any, move: int, word: int = 0) -> list[int]:
-    """The actions that spell `move`, or another move with the same result, after those that made `word`; what an agent imitates.
+    """The actions that spell `move`, or another move with the same result, after those that made `word`; what an agent
+    imitates.
 
     Raises InputError where no legal actions lead there.
     """
@@ -253,7 +260,8 @@ def actions_of(game: Game, state: Any, move: int, word: int = 0) -> list[int]:
 
 
 def _spelled(game: Game, state: Any, wanted: list[int], word: int, seen: set[bytes]) -> list[int] | None:
-    """Depth first; `seen` are the boards in the middle of a move that lead nowhere, or were entered in another order."""
+    """Depth first; `seen` are the boards in the middle of a move that lead nowhere, or were entered in another
+    order."""
     mask = np.zeros(game.rules.num_actions, np.int8)
     game.rules.action_mask(state, word, mask)
     for action in np.flatnonzero(mask).tolist():

@@ -1,11 +1,12 @@
 """Many games of one kind in one compiled call: the native vector environment of every game.
 
-`BoardGameVectorEnv` means to each row what `BoardGameEnv` means to its one game (same actions, observations, masks and rewards), and
-starts a finished game anew in the same step, so that no transition is fake. Where a game ends,
+`BoardGameVectorEnv` means to each row what `BoardGameEnv` means to its one game (same actions, observations, masks and
+rewards), and starts a finished game anew in the same step, so that no transition is fake. Where a game ends,
 `info["final_obs"]` and `info["final_info"]` hold what its last step showed.
 
-Dice come from counters instead of a generator: roll number `d` of game number `g` of a row is a function of (the row's seed, g, d).
-A row's games therefore depend on its seed and its actions alone, not on the other rows or on how many there are.
+Dice come from counters instead of a generator: roll number `d` of game number `g` of a row is a function of (the row's
+seed, g, d). A row's games therefore depend on its seed and its actions alone, not on the other rows or on how many
+there are.
 
 Shapes: N games, W integers a state, A actions, S observation_size.
 Source: Gymnasium 1.x, <https://gymnasium.farama.org/api/vector/>, autoreset mode SAME_STEP.
@@ -27,7 +28,8 @@ from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import end, payoffs_by_seat, pick_chance
 
 WORD, PLIES, STEPS, GAME, DRAWS = range(5)
-"""columns of the book kept on each row: the move as spelled so far, moves and actions of this game, number of this game, rolls so far"""
+"""columns of the book kept on each row: the move as spelled so far, moves and actions of this game, number of this
+game, rolls so far"""
 
 RUNNING, ENDED, BROKEN_OFF, FORFEITED = range(4)
 """what a step did to a game; FORFEITED: an illegal action ended it"""
@@ -35,7 +37,8 @@ RUNNING, ENDED, BROKEN_OFF, FORFEITED = range(4)
 
 @kernel
 def roll(rules, row, seed, book):
-    """Draw chance outcomes until somebody can decide or the game is over; returns whether it is. `row` [W], `book` [5]."""
+    """Draw chance outcomes until somebody can decide or the game is over; returns whether it is. `row` [W], `book`
+    [5]."""
     while True:
         state = rules.load(row)
         over, _ = rules.outcome(state)
@@ -192,7 +195,8 @@ class BoardGameVectorEnv(VectorEnv):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """New games in all rows. `seed`: row i gets seed + i, or seed[i]; None goes on with the seeds there are.
 
-        Options `position` and `dice` hold for all rows, until each row's game ends. Raises InputError as `BoardGameEnv.reset`.
+        Options `position` and `dice` hold for all rows, until each row's game ends. Raises InputError as
+        `BoardGameEnv.reset`.
         """
         start = first_state(self._game, options or {}, ("position", "dice"))
         self._set_seeds(seed)
@@ -203,7 +207,8 @@ class BoardGameVectorEnv(VectorEnv):
         return observations, self._infos(self._masks.copy(), movers)
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """One action in every row, int [N]. Raises InputError if there are not N, or for an illegal one if `illegal="raise"`."""
+        """One action in every row, int [N]. Raises InputError if there are not N, or for an illegal one if
+        `illegal="raise"`."""
         actions = np.array(actions, np.int64)
         if actions.shape != (self.num_envs,):
             raise InputError(f"actions have shape {actions.shape}; it must be ({self.num_envs},)")

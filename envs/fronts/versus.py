@@ -5,8 +5,9 @@ After `reset` and after every `step` it is the agent's turn or the game is over.
     opponent(game, state, np_random) -> move code
 
 and is named in one of five ways: the callable itself; `"module:attribute"` for one that another package defines;
-`"module:attribute:text"` for one that `attribute(game, text)` makes, such as `"deltaw.search.doors.policy:Policy:network@plies=2"`; the name of one of
-the game's baselines, which then chooses greedily among the results of its moves; or `"random"`, any legal move.
+`"module:attribute:text"` for one that `attribute(game, text)` makes, such as
+`"deltaw.search.doors.policy:Policy:network@plies=2"`; the name of one of the game's baselines, which then chooses
+greedily among the results of its moves; or `"random"`, any legal move.
 """
 
 from __future__ import annotations

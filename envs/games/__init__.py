@@ -1,11 +1,13 @@
 """One file (or package) a game. A file here *is* the registration: it ends with `GAME = Game(...)`.
 
-Another installed package adds games through the entry-point group `deltaw.games`, name = "module:attribute", where the name is the game's own:
+Another installed package adds games through the entry-point group `deltaw.games`, name = "module:attribute", where the
+name is the game's own:
 
     [project.entry-points."deltaw.games"]
     breakthrough = "breakthrough:GAME"
 
-A plugin that is broken harms nobody else: it is imported when its game is asked for, and then the error is one line that names the package.
+A plugin that is broken harms nobody else: it is imported when its game is asked for, and then the error is one line
+that names the package.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ def names() -> list[str]:
 
 @functools.cache
 def load(name: str) -> Game:
-    """The game called `name`; raises InputError with the names that exist, or with what is wrong with the package that offers it."""
+    """The game called `name`; raises InputError with the names that exist, or with what is wrong with the package that
+    offers it."""
     if name in _own():
         return importlib.import_module(f"{__name__}.{name}").GAME
     offers = [point for point in plugins() if point.name == name]

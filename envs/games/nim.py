@@ -6,8 +6,8 @@ One integer holds up to seven heaps of up to 15 objects, four bits a heap:
 
 A move is 15 x heap + objects taken - 1. Positions look the same from both sides, so the state says whose turn it is.
 
-Solved by C. L. Bouton, "Nim, a game with a complete mathematical theory", Annals of Mathematics 3 (1901): the mover loses exactly where the
-exclusive or of the heap sizes, the nim-sum, is 0.
+Solved by C. L. Bouton, "Nim, a game with a complete mathematical theory", Annals of Mathematics 3 (1901): the mover
+loses exactly where the exclusive or of the heap sizes, the nim-sum, is 0.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def nim_sum(state):
 
 @kernel
 def features(state, spec, index, value):
-    """`heaps`: one input for each size 1..15 of each heap; `nim_sum` adds one for each of the nim-sum's four bits (105..108)."""
+    """`heaps`: one input for each size 1..15 of each heap; `nim_sum` adds one for each of the nim-sum's four bits
+    (105..108)."""
     n = 0
     for heap in range(HEAPS):
         if size(state, heap):

@@ -83,8 +83,8 @@ def outcome(state):
 
 @kernel
 def features(state, spec, index, value):
-    """One input a cell for my stones (0..8) and one for the opponent's (9..17); `lines` adds 18..23: how many lines hold only
-    my stones, exactly one, two or three of them, and the same for the opponent."""
+    """One input a cell for my stones (0..8) and one for the opponent's (9..17); `lines` adds 18..23: how many lines
+    hold only my stones, exactly one, two or three of them, and the same for the opponent."""
     n = 0
     for side in range(2):
         stones = state.me if side == 0 else state.opponent
@@ -132,13 +132,14 @@ def open_lines(state):
 
 
 WIN, BLOCK, THREAT = 1000.0, 100.0, 10.0
-"""weights of the criteria: each outweighs all that follow, since a move can touch four lines at most and mobility is at most eight lines"""
+"""weights of the criteria: each outweighs all that follow, since a move can touch four lines at most and mobility is at
+most eight lines"""
 
 
 @kernel
 def criteria(parent, move, child):
-    """The criteria of a move that the lectures name: does it complete a three, block threes of the opponent, enable threes of one's own; then
-    mobility, lines still open for me minus those open for him."""
+    """The criteria of a move that the lectures name: does it complete a three, block threes of the opponent, enable
+    threes of one's own; then mobility, lines still open for me minus those open for him."""
     mine, his = child.opponent, child.me
     total = 0.0
     for line in LINES:

@@ -1,14 +1,14 @@
 """Tic-tac-toe for three players, X, O and Z, on a board of four columns and three rows.
 
-Three stones in a line win 2, and the two others lose 1 each; a full board is worth nothing to anybody. Three bit masks of twelve cells, in the
-order of the turns: the mover's stones, the next player's, and the previous player's.
+Three stones in a line win 2, and the two others lose 1 each; a full board is worth nothing to anybody. Three bit masks
+of twelve cells, in the order of the turns: the mover's stones, the next player's, and the previous player's.
 
     0  1  2  3
     4  5  6  7      a move is the number of the cell
     8  9 10 11
 
-With everybody for himself (max^n) the game is a draw. Two allied players always beat the third, whatever his seat, which a search for two
-players cannot express.
+With everybody for himself (max^n) the game is a draw. Two allied players always beat the third, whatever his seat,
+which a search for two players cannot express.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def open_lines(state, turns, stones):
 
 @kernel
 def features(state, spec, index, value):
-    """One input a cell for each player's stones, the mover's first (0..35); `lines` adds, in the same order, how many lines hold exactly one or
-    two stones of this player and no others (36..41)."""
+    """One input a cell for each player's stones, the mover's first (0..35); `lines` adds, in the same order, how many
+    lines hold exactly one or two stones of this player and no others (36..41)."""
     n = 0
     for turns in range(3):
         for cell in range(CELLS):
@@ -144,8 +144,8 @@ def key(state):
 
 @kernel
 def share_of_lines(state, out):
-    """Lines that a player can still complete count 1, or 4 and 16 where he has one or two stones in them: payoffs as if the winner were
-    drawn in proportion. Between -1 and 2, and 0 in sum."""
+    """Lines that a player can still complete count 1, or 4 and 16 where he has one or two stones in them: payoffs as if
+    the winner were drawn in proportion. Between -1 and 2, and 0 in sum."""
     if outcome(state)[0]:
         payoffs(state, out)
         return
@@ -168,7 +168,8 @@ def own_share_of_lines(state):
 
 
 def parse(text: str) -> State:
-    """Twelve characters X, O, Z and -, row by row, `/` between rows if you like; X moves first, so the counts say whose turn it is."""
+    """Twelve characters X, O, Z and -, row by row, `/` between rows if you like; X moves first, so the counts say whose
+    turn it is."""
     board = text.strip().upper().replace("/", "").replace(".", "-")
     counts = [board.count(player) for player in PLAYERS]
     mover = sum(counts) % 3

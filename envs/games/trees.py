@@ -1,7 +1,8 @@
 """The worked examples of game search for two players, as trees in one game; `envs/trees.py` says how they are written.
 
-`A` and `A2` are the lectures' figures (Russell and Norvig's as well), those with chance nodes are in `trees_chance.py`; the others are ours, each made so that one method of search
-is right where another one is wrong. Numbers are worth to MAX, who moves first except in `A2`.
+`A` and `A2` are the lectures' figures (Russell and Norvig's as well), those with chance nodes are in `trees_chance.py`;
+the others are ours, each made so that one method of search is right where another one is wrong. Numbers are worth to
+MAX, who moves first except in `A2`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ HORIZON = Max(
         Min([Max([-8, -8], static=-8, noisy=True)], static=1, noisy=True),
     ]
 )
-"""Example H. The second move wins a pawn (static 1), and its only reply recaptures (static -8). A search cut off at depth 1 plays it; quiescence,
-singular extension and depth 2 play the first one, for 0."""
+"""Example H. The second move wins a pawn (static 1), and its only reply recaptures (static -8). A search cut off at
+depth 1 plays it; quiescence, singular extension and depth 2 play the first one, for 0."""
 
 SINGULAR = Max(
     [
@@ -32,8 +33,8 @@ SINGULAR = Max(
         Min([Max([1, 1], static=1), Max([-8, -8], static=-8), Max([2, 1], static=2)], static=1),
     ]
 )
-"""Like `horizon`, but the reply that refutes the second move is quiet, so quiescence at depth 1 overlooks it. By static values it is
-better than the other replies by 9: a singular extension follows it."""
+"""Like `horizon`, but the reply that refutes the second move is quiet, so quiescence at depth 1 overlooks it. By static
+values it is better than the other replies by 9: a singular extension follows it."""
 
 CONTINUATION = Max(
     [
@@ -41,8 +42,8 @@ CONTINUATION = Max(
         Min([Max([Min([Max([9, 3], static=9, noisy=True)], static=0, noisy=True), -1], noisy=True)], noisy=True),
     ]
 )
-"""The second move begins a chain of checks with a single reply each, which wins 9; nothing shows before the fourth ply. Cut off earlier, a
-search takes the first move, for 1, unless it continues where the moves are noisy."""
+"""The second move begins a chain of checks with a single reply each, which wins 9; nothing shows before the fourth ply.
+Cut off earlier, a search takes the first move, for 1, unless it continues where the moves are noisy."""
 
 ZUGZWANG = Max(
     [
@@ -54,8 +55,8 @@ ZUGZWANG = Max(
         ),
     ]
 )
-"""After the second move MIN would like to pass (0), but has to move (5 at best). Null-move pruning without a guard believes the pass and plays
-the first move, for 1; right is the second, for 5."""
+"""After the second move MIN would like to pass (0), but has to move (5 at best). Null-move pruning without a guard
+believes the pass and plays the first move, for 1; right is the second, for 5."""
 
 NULL_MOVE = Max(
     [
@@ -67,11 +68,12 @@ NULL_MOVE = Max(
         ),
     ]
 )
-"""The usual case: after the second move MIN is so well off that even a pass leaves MAX less than the first move's 1. Null-move pruning
-is right not to look at MIN's moves."""
+"""The usual case: after the second move MIN is so well off that even a pass leaves MAX less than the first move's 1.
+Null-move pruning is right not to look at MIN's moves."""
 
 FALLIBLE = Max([Min([2, 2, 3]), Min([1, 30, 30])])
-"""Minimax plays the first move, for 2. If MIN finds the best reply with probability 0.8 only, the second is worth 0.8 x 1 + 0.2 x 30 = 6.8."""
+"""Minimax plays the first move, for 2. If MIN finds the best reply with probability 0.8 only, the second is worth 0.8 x
+1 + 0.2 x 30 = 6.8."""
 
 GAME = forest_game(
     "trees",

@@ -34,7 +34,8 @@ class Progress(NamedTuple):
 
 
 class Team:
-    """Plays the duels of one learner and writes its weights into an evaluator. The first `size` weights of the evaluator are the team's."""
+    """Plays the duels of one learner and writes its weights into an evaluator. The first `size` weights of the
+    evaluator are the team's."""
 
     def __init__(self, start: Evaluator, options: TeamOptions, learner: str, *, seed: int, backend: Backend) -> None:
         check_game(start.game, learner)
@@ -61,7 +62,8 @@ class Team:
         return np.random.default_rng([self._seed, self.progress.steps])
 
     def payoff(self, draws: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """beta [teams], -1 .. 1: points a game over the largest outcome of each of draws [teams, n] against reference [n]."""
+        """beta [teams], -1 .. 1: points a game over the largest outcome of each of draws [teams, n] against reference
+        [n]."""
         one = np.tile(self.start, (len(draws), 1))
         other = one.copy()
         with np.errstate(over="ignore"):  # weights that have diverged are noticed after the step
@@ -72,8 +74,9 @@ class Team:
         return duels.points / self._scale
 
     def metrics(self, mean: np.ndarray, spread: np.ndarray, entropy: float, payoff: np.ndarray) -> Metrics:
-        """Scalars: automata/mu/NAME and automata/sigma/NAME, mean and spread of the weight that belongs to a feature; automata/entropy, in nats, the mean over
-        the weights; automata/payoff, mean of beta over this step's draws, and automata/payoff_spread, their standard deviation."""
+        """Scalars: automata/mu/NAME and automata/sigma/NAME, mean and spread of the weight that belongs to a feature;
+        automata/entropy, in nats, the mean over the weights; automata/payoff, mean of beta over this step's draws, and
+        automata/payoff_spread, their standard deviation."""
         scalars = {f"automata/mu/{name}": float(x) for name, x in zip(self.names, mean, strict=True)}
         scalars |= {f"automata/sigma/{name}": float(x) for name, x in zip(self.names, spread, strict=True)}
         scalars |= {"automata/entropy": entropy}

@@ -1,1 +1,2 @@
-"""What learners that learn from searches share: games with a search every move, the nodes that it proved, and the pupil."""
+"""What learners that learn from searches share: games with a search every move, the nodes that it proved, and the
+pupil."""

@@ -2,13 +2,15 @@
 
     position --opening--> position --search--> value, best move, (nodes, best line) --learn--> --move--> next position
 
-Two searches can be asked, both of the exact minimax value at a fixed depth, so that what they prove is true of every node:
+Two searches can be asked, both of the exact minimax value at a fixed depth, so that what they prove is true of every
+node:
 
     minimax      plain negamax: the value of every node
     alphabeta    the engine (`search/tree/engine_node.py`) with selective parts off, in one open window: bounds of every node, and the best line
 
-Every number drawn is keyed by (seed, game, ply, purpose). A search knows nothing of the one before it: history and killers are cleared, and the
-table's keys hold a number of this search; so a run that was interrupted goes on exactly, without keeping them.
+Every number drawn is keyed by (seed, game, ply, purpose). A search knows nothing of the one before it: history and
+killers are cleared, and the table's keys hold a number of this search; so a run that was interrupted goes on exactly,
+without keeping them.
 
 Letters: M most moves of a decision, P plies, W integers a state.
 """
@@ -93,8 +95,8 @@ class Position(NamedTuple):
 
 GAME, PLY, FINISHED, SEARCHES = range(4)
 ERROR, LENGTH, VISITED, KNOWN, OUTSIDE, LOST, ENDED = range(7)
-"""Position.sums: squared errors of the roots; plies of finished games; nodes searched; nodes learned from; those outside their bounds; nodes that found
-no room; games finished"""
+"""Position.sums: squared errors of the roots; plies of finished games; nodes searched; nodes learned from; those
+outside their bounds; nodes that found no room; games finished"""
 
 
 def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any) -> Search:
@@ -164,13 +166,15 @@ def search_plainly(rules, leaf, visitor, state, depth, version, desk):
 
 @kernel
 def search_pruned(rules, leaf, visitor, state, depth, version, desk):
-    """The engine's search of one depth in an open window; the same value, and the best line in frames[0]. `version`: number of this search."""
+    """The engine's search of one depth in an open window; the same value, and the best line in frames[0]. `version`:
+    number of this search."""
     root, memory = desk.root, desk.memory
     control, frames = memory.control, memory.frames
     allow_everything(control)
     control[HISTORY:] = 0
     frames[:, 2 * rules.max_moves : 2 * rules.max_moves + 2] = -1
-    # The table's old entries are another version's, so none is found; but one of the same generation may keep its place.
+    # The table's old entries are another version's, so none is found; but one of the same generation may keep its
+    # place.
     control[VERSION] = random_word(version, 0, 0, TIE)
     control[GENERATION] = version % GENERATIONS
     if control[GENERATION] == 0:
@@ -225,7 +229,8 @@ def look(rules, search, leaf, visitor, position, settings):
 
 @kernel
 def move_on(rules, root, position, settings, best):
-    """Plays the best move, or a random one: (whether it was random, whether the game is over, its result for seat 0)."""
+    """Plays the best move, or a random one: (whether it was random, whether the game is over, its result for seat
+    0)."""
     counts, sums = position.counts, position.sums
     best, explored = explore(settings.seed, counts[GAME], counts[PLY], settings.explore, root.found[MOVES], best)
     child = rules.load(root.rows[best])

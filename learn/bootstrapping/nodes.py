@@ -2,12 +2,13 @@
 
     lower <= value of `state`, searched `depth` plies deep <= upper
 
-A search comes to a position by several orders of moves, and again with wider windows; all of its bounds are proven, so the tightest of each side
-count. The memory is bounded: once it is full, further nodes are counted and not kept.
+A search comes to a position by several orders of moves, and again with wider windows; all of its bounds are proven, so
+the tightest of each side count. The memory is bounded: once it is full, further nodes are counted and not kept.
 
 Letters: R room for nodes, W integers a state.
 
-Source: J. Veness, D. Silver, W. Uther and A. Blair, "Bootstrapping from game tree search" (2009), algorithm 2, where the transposition table is this memory.
+Source: J. Veness, D. Silver, W. Uther and A. Blair, "Bootstrapping from game tree search" (2009), algorithm 2, where
+the transposition table is this memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from deltaw.search.tree.stack import Visitor
 LOWER, UPPER = 0, 1
 """columns of Nodes.bounds"""
 KEPT, DROPPED, SEARCH, LEAST = 0, 1, 2, 3
-"""Nodes.counts: nodes kept; nodes that found no room; number of the search, which tells its buckets from earlier ones; shallowest depth to be kept"""
+"""Nodes.counts: nodes kept; nodes that found no room; number of the search, which tells its buckets from earlier ones;
+shallowest depth to be kept"""
 _PLACE = (1 << 32) - 1
 
 

@@ -1,4 +1,5 @@
-"""What a search-bootstrapped learner trains: the evaluator in the form that searches take, whose weights it moves in place.
+"""What a search-bootstrapped learner trains: the evaluator in the form that searches take, whose weights it moves in
+place.
 
     LinearPupil    one vector of weights, an n-tuple network's too; compiled kernels move it, by a step rule
     NetworkPupil   a torch module and its optimizer; after an update the weights are written to where the search reads them
@@ -83,7 +84,8 @@ class NetworkPupil:
         return self.network.features.max_active
 
     def learn(self, rows: np.ndarray, bounds: np.ndarray, rate: float, batch: int, seed: int) -> int:
-        """Draws the values of positions rows [N, W] into bounds [N, 2], in minibatches of random order; returns how many were outside.
+        """Draws the values of positions rows [N, W] into bounds [N, 2], in minibatches of random order; returns how
+        many were outside.
 
         The loss of a minibatch is the mean of half the squared distance, whose gradient is - error grad H.
         """

@@ -1,6 +1,8 @@
-"""Learning from the nodes of a search: RootStrap and TreeStrap. Each position's value is drawn to what the search has proven of it.
+"""Learning from the nodes of a search: RootStrap and TreeStrap. Each position's value is drawn to what the search has
+proven of it.
 
-After the search of every move, with H(s) the evaluator's own value of s and [a_s, b_s] the bounds proven for the node (LEARNING: "error"):
+After the search of every move, with H(s) the evaluator's own value of s and [a_s, b_s] the bounds proven for the node
+(LEARNING: "error"):
 
     error(s) = a_s - H(s)  if H(s) < a_s;   b_s - H(s)  if H(s) > b_s;   0 between
     W <- W + c sum over nodes of error(s) grad H(s)                       H and its gradient at the weights that were searched with
@@ -9,15 +11,18 @@ After the search of every move, with H(s) the evaluator's own value of s and [a_
     TreeStrap(minimax)      every interior node, a = b = its minimax value
     TreeStrap(alpha-beta)   every interior node, with the bounds that alpha-beta has proven
 
-`in_turn` changes the second line: every node's H and gradient are taken at weights that the nodes before it have moved already, those next to the
-leaves first. Nodes of one search are much alike; taken in turn they correct each other, where their sum needs a c as small as they are many.
+`in_turn` changes the second line: every node's H and gradient are taken at weights that the nodes before it have moved
+already, those next to the leaves first. Nodes of one search are much alike; taken in turn they correct each other,
+where their sum needs a c as small as they are many.
 
-All values are the mover's, so nothing flips. A finished game has no H, and teaches as its parents' bound. A linear evaluator learns after every search,
-compiled; a network after every `searches` of them, in minibatches of torch, by half the squared error.
+All values are the mover's, so nothing flips. A finished game has no H, and teaches as its parents' bound. A linear
+evaluator learns after every search, compiled; a network after every `searches` of them, in minibatches of torch, by
+half the squared error.
 
 Letters: F features, R room for nodes, A most active features.
 
-Source: J. Veness, D. Silver, W. Uther and A. Blair, "Bootstrapping from game tree search" (2009), equations 7-9 and algorithms 1 and 2.
+Source: J. Veness, D. Silver, W. Uther and A. Blair, "Bootstrapping from game tree search" (2009), equations 7-9 and
+algorithms 1 and 2.
 """
 
 from __future__ import annotations
@@ -87,7 +92,8 @@ class SearchedOptions:
     opening: CountOrZero = 0
     """every game begins with 0 to so many random moves"""
     average: Share = 0.0
-    """decay per step of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
+    """decay per step of the exponential average of the weights that is measured and exported; 0: the weights
+    themselves"""
 
 
 class Method(NamedTuple):
@@ -148,7 +154,8 @@ def node_error(value, lower, upper):
 
 @kernel
 def gradient_of(rules, weights, state, samples):
-    """(entries of the gradient in the lists of `samples`, bias last; the value; its slope). Precondition: the game is on."""
+    """(entries of the gradient in the lists of `samples`, bias last; the value; its slope). Precondition: the game is
+    on."""
     n = rules.features(state, weights.spec, samples.active, samples.value)
     value, slope = predict(weights.weight, weights.head, weights.scale, samples.active, samples.value, n)
     for j in range(n):
@@ -160,7 +167,8 @@ def gradient_of(rules, weights, state, samples):
 
 @kernel
 def learn_from_nodes(rules, weights, nodes, rule, samples, step, sums):
-    """The module's update of a linear evaluator: the errors of all nodes, then all moves of the weights; or each node's at once."""
+    """The module's update of a linear evaluator: the errors of all nodes, then all moves of the weights; or each node's
+    at once."""
     for k in range(nodes.counts[KEPT]):
         samples.errors[k] = 0.0
         state = rules.load(nodes.rows[k])
@@ -204,7 +212,8 @@ def play_and_note(rules, search, leaf, visitor, nodes, position, settings):
 
 @kernel
 def copy_decisions(rules, nodes, rows, bounds):
-    """Positions and bounds of the nodes where the game is on, to rows [R, W] and bounds [R, 2]; returns how many they are."""
+    """Positions and bounds of the nodes where the game is on, to rows [R, W] and bounds [R, 2]; returns how many they
+    are."""
     n = 0
     for k in range(nodes.counts[KEPT]):
         if not rules.outcome(rules.load(nodes.rows[k]))[0]:
@@ -302,9 +311,9 @@ class Bootstrap:
 
 
 def scalars_of(sums: np.ndarray, searches: int) -> dict[str, float]:
-    """What a step logs. `train/td_error`: root mean square of searched value minus own value, of the positions played; `train/nodes`: of one search;
-    `train/updates_per_search`: positions that moved the weights; `train/share_outside`: of the positions learned from; `train/lost`: nodes that found
-    no room, of one search; `play/game_length`: plies."""
+    """What a step logs. `train/td_error`: root mean square of searched value minus own value, of the positions played;
+    `train/nodes`: of one search; `train/updates_per_search`: positions that moved the weights; `train/share_outside`:
+    of the positions learned from; `train/lost`: nodes that found no room, of one search; `play/game_length`: plies."""
     scalars = {
         "train/td_error": math.sqrt(sums[ERROR] / searches),
         "train/nodes": sums[VISITED] / searches,

@@ -1,7 +1,8 @@
 """From a run, or from any evaluator, to the bytes of a file that is played with elsewhere.
 
-A file is the evaluator file of this project, or ONNX (`learn/exports/onnx_graph.py`). Before it takes its name it is read back and compared with what was
-trained (`learn/exports/verify.py`), and beside it go golden vectors (`learn/exports/golden.py`).
+A file is the evaluator file of this project, or ONNX (`learn/exports/onnx_graph.py`). Before it takes its name it is
+read back and compared with what was trained (`learn/exports/verify.py`), and beside it go golden vectors
+(`learn/exports/golden.py`).
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def report(path: Path, evaluator: Evaluator, found: Agreement, golden: int) -> N
 
 
 def evaluator_named(name: str) -> Evaluator:
-    """A file, or a shipped evaluator by its name, GAME_NAME where several games have one called so. Raises InputError."""
+    """A file, or a shipped evaluator by its name, GAME_NAME where several games have one called so. Raises
+    InputError."""
     if name.endswith(ONNX):
         raise InputError(f"from={name} is an export already; name the evaluator file or the run that it comes from")
     if os.path.isfile(name) or name.endswith(FILES):

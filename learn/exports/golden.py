@@ -1,7 +1,9 @@
-"""Golden vectors: positions, the inputs that they make and the outputs that belong to them, so that a reader in any language can be tested.
+"""Golden vectors: positions, the inputs that they make and the outputs that belong to them, so that a reader in any
+language can be tested.
 
-`X.golden.json` stands beside an export `X.onnx` or `X.safetensors`. JSON, since every language reads it, and a person too; the numbers lose nothing: inputs are
-written with the digits that a float32 needs, outputs (computed in float64) with ten decimals.
+`X.golden.json` stands beside an export `X.onnx` or `X.safetensors`. JSON, since every language reads it, and a person
+too; the numbers lose nothing: inputs are written with the digits that a float32 needs, outputs (computed in float64)
+with ten decimals.
 
     format, game, features      what this is
     tolerance                   an evaluator in float32 comes as near as this
@@ -39,7 +41,8 @@ def golden_path(path: Path) -> Path:
 
 
 def golden_text(evaluator: Evaluator, target: Target, count: int) -> str:
-    """The golden vectors of an evaluator as JSON, one position a line; `count` positions, fewer where some occur twice."""
+    """The golden vectors of an evaluator as JSON, one position a line; `count` positions, fewer where some occur
+    twice."""
     game = evaluator.game
     rows = _different(sample_for(evaluator, target, 2 * count * (APART + 1)).rows[:: APART + 1])[:count]
     head: dict[str, Any] = {
@@ -59,7 +62,8 @@ def golden_text(evaluator: Evaluator, target: Target, count: int) -> str:
 
 
 def sample_for(evaluator: Evaluator, target: Target, positions: int) -> Sample:
-    """Positions that the file can value: of the evaluator's games, for a network of races alone those that are races."""
+    """Positions that the file can value: of the evaluator's games, for a network of races alone those that are
+    races."""
     if target.inputs != wildbg.RACE:
         return played(evaluator, positions)
     for times in MORE:

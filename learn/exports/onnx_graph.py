@@ -1,4 +1,5 @@
-"""An evaluator as an ONNX graph, written node by node: no exporter, so the same evaluator gives the same bytes and nothing of this machine is in them.
+"""An evaluator as an ONNX graph, written node by node: no exporter, so the same evaluator gives the same bytes and
+nothing of this machine is in them.
 
     network, linear   features float32 [batch, F] -> Gemm -> Relu | Sigmoid | Tanh -> ... -> Gemm -> head
     n-tuples          entries int32 [batch, P]    -> Gather -> ReduceSum (float64)                -> head
@@ -7,8 +8,10 @@
     head tanh         Tanh x the largest outcome -> value [batch];  head identity: value [batch]
     head wildbg       Softmax -> probabilities [batch, 6], alone: win normal, gammon, backgammon, lose normal, gammon, backgammon
 
-The last is what wildbg (github.com/carsten-wenderdel/wildbg, crates/engine/src/onnx.rs) reads from its networks' only output: exclusive probabilities, for
-the side to move; `wildbg-contact` and `wildbg-race` have its inputs too (`learn/exports/wildbg.py`). Weights keep the names they have in the evaluator file. Opset 17 and IR version 8 are read by onnxruntime since 1.13 and by tract.
+The last is what wildbg (github.com/carsten-wenderdel/wildbg, crates/engine/src/onnx.rs) reads from its networks' only
+output: exclusive probabilities, for the side to move; `wildbg-contact` and `wildbg-race` have its inputs too
+(`learn/exports/wildbg.py`). Weights keep the names they have in the evaluator file. Opset 17 and IR version 8 are read
+by onnxruntime since 1.13 and by tract.
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ class Target(NamedTuple):
 
 
 def onnx_bytes(evaluator: Evaluator, target: Target) -> bytes:
-    """The ONNX file of an evaluator. Raises InputError for tables that are too large, and where the package onnx is missing."""
+    """The ONNX file of an evaluator. Raises InputError for tables that are too large, and where the package onnx is
+    missing."""
     size = sum(tensor.nbytes for tensor in evaluator.tensors.values())
     if size > MOST_BYTES:
         raise InputError(f"the evaluator has {size:,} bytes of weights; an ONNX file holds {MOST_BYTES:,} at most")
@@ -86,7 +90,8 @@ def onnx_bytes(evaluator: Evaluator, target: Target) -> bytes:
 
 
 def target_of(description: Description, head: str | None = None) -> Target:
-    """What a file is to give; `head` None: as the evaluator, or "wildbg". Raises InputError where the head does not fit."""
+    """What a file is to give; `head` None: as the evaluator, or "wildbg". Raises InputError where the head does not
+    fit."""
     if head is None:
         return Target(description.head, description.outcomes if description.head == "classes" else ())
     if head not in HEADS:
@@ -110,7 +115,8 @@ def _load_onnx() -> Any:
 
 
 class _Graph:
-    """A graph in the making: nodes and constants, one after the other. `sums` are the names of the last layer's outputs."""
+    """A graph in the making: nodes and constants, one after the other. `sums` are the names of the last layer's
+    outputs."""
 
     def __init__(self, onnx: Any, evaluator: Evaluator, target: Target) -> None:
         self.onnx, self.evaluator, self.target = onnx, evaluator, target
@@ -135,8 +141,8 @@ class _Graph:
         return self.onnx.helper.make_graph(self.nodes, "evaluator", inputs, given, self.constants)
 
     def layers(self) -> str:
-        """Dense layers; returns the last one's sums [batch, outputs], in float64 unless wildbg is to read them: half of a network's rounding
-        errors are made behind them, and nearly all of a linear evaluator's in them."""
+        """Dense layers; returns the last one's sums [batch, outputs], in float64 unless wildbg is to read them: half of
+        a network's rounding errors are made behind them, and nearly all of a linear evaluator's in them."""
         last, flow = len(self.description.sizes) - 2, "features"
         for k in range(last + 1):
             weight, bias = self.evaluator.tensors[f"weight{k}"], self.evaluator.tensors[f"bias{k}"]
@@ -154,7 +160,8 @@ class _Graph:
         return flow if last == 0 or self.target.head == WILDBG else self.double(flow)
 
     def tables(self) -> str:
-        """Look-ups in the tables of an n-tuple network; returns their sum [batch, 1] in float64: hundreds of entries add up."""
+        """Look-ups in the tables of an n-tuple network; returns their sum [batch, 1] in float64: hundreds of entries
+        add up."""
         weights = self.constant("weight0", self.evaluator.tensors["weight0"][:, 0])
         found = self.double(self.node("Gather", [weights, "entries"], "found"))
         total = self.node("ReduceSum", [found, self.constant("columns", COLUMNS)], "total", keepdims=1)

@@ -1,7 +1,8 @@
-"""Is an exported evaluator what was trained? Its values, and its order of moves, on positions of the evaluator's own games.
+"""Is an exported evaluator what was trained? Its values, and its order of moves, on positions of the evaluator's own
+games.
 
-The yardstick is the evaluator's definition, summed in float64 by NumPy: neither torch's float32, whose own rounding reaches a millionth, nor the
-compiled form, nor onnxruntime is trusted.
+The yardstick is the evaluator's definition, summed in float64 by NumPy: neither torch's float32, whose own rounding
+reaches a millionth, nor the compiled form, nor onnxruntime is trusted.
 """
 
 from __future__ import annotations
@@ -127,8 +128,8 @@ def _compare_orders(
 
 
 def played(evaluator: Evaluator, positions: int, seed: int = 1) -> Sample:
-    """Positions of games that the evaluator plays against itself at 1 ply, an eighth of the moves at random. Raises InputError for
-    no positions."""
+    """Positions of games that the evaluator plays against itself at 1 ply, an eighth of the moves at random. Raises
+    InputError for no positions."""
     if positions < 1:
         raise InputError(f"{positions} positions: at least 1")
     game = evaluator.game

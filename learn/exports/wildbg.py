@@ -1,13 +1,15 @@
 """The inputs of wildbg's networks, and an evaluator's first layer rewritten for them.
 
-wildbg (github.com/carsten-wenderdel/wildbg, crates/engine/src/inputs.rs, 0.2 and later) describes a position, x to move, by
+wildbg (github.com/carsten-wenderdel/wildbg, crates/engine/src/inputs.rs, 0.2 and later) describes a position, x to
+move, by
 
     contact   202 = checkers off of x, of o; then four numbers each for x on the bar, x on points 1 .. 24, o on the bar, o on points 1 .. 24
     race      186 = the same without the places that are empty in a race: the bars, x on 24, o on 1
 
-Points are counted from x's end for both sides. The four numbers for n checkers: 1 if n = 1, 1 if n = 2, 1 if n >= 3, and n - 3 above three. Tesauro's inputs
-and pip counts (`envs/games/backgammon/features.py`) are sums of these, features = inputs T, so inputs (T W) = features W: a network over `tesauro` or
-`tesauro_pips` becomes one over wildbg's inputs by another first layer, and computes the same.
+Points are counted from x's end for both sides. The four numbers for n checkers: 1 if n = 1, 1 if n = 2, 1 if n >= 3,
+and n - 3 above three. Tesauro's inputs and pip counts (`envs/games/backgammon/features.py`) are sums of these, features
+= inputs T, so inputs (T W) = features W: a network over `tesauro` or `tesauro_pips` becomes one over wildbg's inputs by
+another first layer, and computes the same.
 """
 
 from __future__ import annotations

@@ -1,20 +1,23 @@
 """Learning automata over continuous weights: a team of one Gaussian a weight, in a game with a common payoff.
 
-Automaton i holds mu_i and sigma_i and plays the weight x_i = mu_i + phi(sigma_i) eps_i, eps_i ~ N(0, 1), phi(sigma) = max(sigma, sigma_low). The team of all weights is
-paid by a duel of x against mu (`learn/selfplay/duel.py`), and moves towards what paid ([1] chapter 3, the continuous action-set learning automaton; [2]):
+Automaton i holds mu_i and sigma_i and plays the weight x_i = mu_i + phi(sigma_i) eps_i, eps_i ~ N(0, 1), phi(sigma) =
+max(sigma, sigma_low). The team of all weights is paid by a duel of x against mu (`learn/selfplay/duel.py`), and moves
+towards what paid ([1] chapter 3, the continuous action-set learning automaton; [2]):
 
     mu_i    += a (beta_x - beta_mu) / phi_i  (x_i - mu_i) / phi_i
     sigma_i += a (beta_x - beta_mu) / phi_i {((x_i - mu_i) / phi_i)^2 - 1} - a K (sigma_i - sigma_low)
 
-In a duel beta_mu = -beta_x up to a constant: with beta the share of the score, beta_x - beta_mu is x's points a game over the largest outcome, between -1 and 1. `teams` draws of x a
-step share mu and sigma and are averaged, as in [3]: the noise falls, the expected move stays.
+In a duel beta_mu = -beta_x up to a constant: with beta the share of the score, beta_x - beta_mu is x's points a game
+over the largest outcome, between -1 and 1. `teams` draws of x a step share mu and sigma and are averaged, as in [3]:
+the noise falls, the expected move stays.
 
-**For few weights.** Each weight sees one number for the whole team, in which the other weights' draws and the games' luck are noise: that noise grows with the number of weights, while
-what one of them contributes shrinks. More than 20 are refused.
+**For few weights.** Each weight sees one number for the whole team, in which the other weights' draws and the games'
+luck are noise: that noise grows with the number of weights, while what one of them contributes shrinks. More than 20
+are refused.
 
-[1] M. A. L. Thathachar & P. S. Sastry, Networks of Learning Automata, 2004.
-[2] G. Santharam, P. S. Sastry & M. A. L. Thathachar, Continuous action set learning automata for stochastic optimization, J. Franklin Inst. 331B, 1994.
-[3] M. A. L. Thathachar & M. T. Arvind, Parallel algorithms for modules of learning automata, IEEE Trans. SMC-B 28, 1998.
+[1] M. A. L. Thathachar & P. S. Sastry, Networks of Learning Automata, 2004. [2] G. Santharam, P. S. Sastry & M. A. L.
+Thathachar, Continuous action set learning automata for stochastic optimization, J. Franklin Inst. 331B, 1994. [3] M. A.
+L. Thathachar & M. T. Arvind, Parallel algorithms for modules of learning automata, IEEE Trans. SMC-B 28, 1998.
 """
 
 from __future__ import annotations
@@ -59,7 +62,8 @@ class Options:
     opening_plies: int = 4
     """random moves at the start of games without dice; -1: as in matches"""
     bias: bool = False
-    """whether the bias is a weight too: it moves all values alike, and matters only beside the exact values of finished games"""
+    """whether the bias is a weight too: it moves all values alike, and matters only beside the exact values of finished
+    games"""
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> ContinuousTeam:
@@ -112,7 +116,8 @@ class ContinuousTeam:
 
 @kernel
 def move(mu, sigma, noise, payoff, rate, sigma_low, penalty):
-    """The module's equations, averaged over the draws noise [teams, n] = (x - mu) / phi with payoff [teams] = beta_x - beta_mu."""
+    """The module's equations, averaged over the draws noise [teams, n] = (x - mu) / phi with payoff [teams] = beta_x -
+    beta_mu."""
     teams, size = noise.shape
     for i in range(size):
         phi = max(sigma[i], sigma_low)

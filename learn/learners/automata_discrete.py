@@ -1,23 +1,28 @@
-"""Learning automata over a few levels a weight: a team that plays games with a common payoff; linear reward-inaction and pursuit.
+"""Learning automata over a few levels a weight: a team that plays games with a common payoff; linear reward-inaction
+and pursuit.
 
-Automaton i chooses the level l of its weight with probability p_il; all automata get the same payoff beta in [0, 1], from a duel of the chosen weights (`learn/selfplay/duel.py`). With
-alpha the level chosen and a the step size, the **linear reward-inaction** scheme L_R-I ([1] section 1.4, its S-model) is
+Automaton i chooses the level l of its weight with probability p_il; all automata get the same payoff beta in [0, 1],
+from a duel of the chosen weights (`learn/selfplay/duel.py`). With alpha the level chosen and a the step size, the
+**linear reward-inaction** scheme L_R-I ([1] section 1.4, its S-model) is
 
     p_alpha += a beta (1 - p_alpha),    p_l -= a beta p_l for the others
 
-which stays a probability, is absorbed in unit vectors, and converges in a team to a mode of the payoff: no automaton alone could do better. The **pursuit** scheme ([2]) keeps d_il, the
-mean payoff while level l was chosen, and moves towards the best of them, whatever was chosen now, once all levels have been tried `trials` times:
+which stays a probability, is absorbed in unit vectors, and converges in a team to a mode of the payoff: no automaton
+alone could do better. The **pursuit** scheme ([2]) keeps d_il, the mean payoff while level l was chosen, and moves
+towards the best of them, whatever was chosen now, once all levels have been tried `trials` times:
 
     p_l += a (1{l = argmax d} - p_l)
 
-It is faster, for the payoffs of all games before count in every step. `teams` draws a step share p, as in [3]: with q_l the sum of beta over draws that chose l, and q over all,
-p_l += a (q_l - q p_l) / teams, which is the first rule for one draw.
+It is faster, for the payoffs of all games before count in every step. `teams` draws a step share p, as in [3]: with q_l
+the sum of beta over draws that chose l, and q over all, p_l += a (q_l - q p_l) / teams, which is the first rule for one
+draw.
 
-The evaluator is the **mean** weight under p: it starts at the start's weights, in whose neighbourhood the levels lie, and ends at the level that absorbs.
+The evaluator is the **mean** weight under p: it starts at the start's weights, in whose neighbourhood the levels lie,
+and ends at the level that absorbs.
 
-[1] M. A. L. Thathachar & P. S. Sastry, Networks of Learning Automata, 2004.
-[2] M. A. L. Thathachar & P. S. Sastry, A new approach to the design of reinforcement schemes for learning automata, IEEE Trans. SMC-15, 1985.
-[3] M. A. L. Thathachar & M. T. Arvind, Parallel algorithms for modules of learning automata, IEEE Trans. SMC-B 28, 1998.
+[1] M. A. L. Thathachar & P. S. Sastry, Networks of Learning Automata, 2004. [2] M. A. L. Thathachar & P. S. Sastry, A
+new approach to the design of reinforcement schemes for learning automata, IEEE Trans. SMC-15, 1985. [3] M. A. L.
+Thathachar & M. T. Arvind, Parallel algorithms for modules of learning automata, IEEE Trans. SMC-B 28, 1998.
 """
 
 from __future__ import annotations
@@ -56,7 +61,8 @@ class Options:
     trials: Count = 10
     """pursuit: how often a weight's levels must all have been tried before it moves"""
     memory: Share = 0.99
-    """pursuit: what a step leaves of the weight of earlier payoffs in d, 0 .. 1; 1: the published rule, for payoffs that do not change"""
+    """pursuit: what a step leaves of the weight of earlier payoffs in d, 0 .. 1; 1: the published rule, for payoffs
+    that do not change"""
     teams: Count = 128
     """draws of all weights in one step; 1: the published rules"""
     pairs: Count = 1
@@ -64,7 +70,8 @@ class Options:
     opening_plies: int = 4
     """random moves at the start of games without dice; -1: as in matches"""
     bias: bool = False
-    """whether the bias is a weight too: it moves all values alike, and matters only beside the exact values of finished games"""
+    """whether the bias is a weight too: it moves all values alike, and matters only beside the exact values of finished
+    games"""
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> DiscreteTeam:
@@ -125,7 +132,8 @@ class DiscreteTeam:
 
 
 def choose(chances: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Levels int64 [teams, n] by the random numbers drawn [teams, n] in [0, 1): level l where `drawn` falls into its share of chances [n, m]."""
+    """Levels int64 [teams, n] by the random numbers drawn [teams, n] in [0, 1): level l where `drawn` falls into its
+    share of chances [n, m]."""
     below = np.cumsum(chances, axis=1)[:, :-1]
     return (drawn[:, :, None] >= below[None]).sum(axis=2)
 
@@ -150,7 +158,8 @@ def reward(chances, chosen, beta, rate):
 
 @kernel
 def pursue(chances, paid, chosen, beta, rate, trials, memory):
-    """Pursuit: p_l += a (1{l = argmax d} - p_l), d = paid[0] / paid[1], once every level has been tried `trials` times."""
+    """Pursuit: p_l += a (1{l = argmax d} - p_l), d = paid[0] / paid[1], once every level has been tried `trials`
+    times."""
     weights, levels = chances.shape
     for i in range(weights):
         for t in range(len(beta)):

@@ -2,8 +2,10 @@
 
     deltaw train learner=dynamic learner.opponent=points_1 start_from=FILE ...
 
-The rule, the games and the driver are `learn/selfplay/adapt.py`'s. Training is one game after the other, since every move changes the weights that choose the next one: workers are used for the
-measurements alone. Each game is played a second time with the weights of the start (`compare`): the gain of adapting is a paired difference over the same openings, dice and noise.
+The rule, the games and the driver are `learn/selfplay/adapt.py`'s. Training is one game after the other, since every
+move changes the weights that choose the next one: workers are used for the measurements alone. Each game is played a
+second time with the weights of the start (`compare`): the gain of adapting is a paired difference over the same
+openings, dice and noise.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ class Options:
     positions: Annotated[str, OneOf(POSITIONS)] = "own"
     """own: learn from the positions after one's own moves; both: from all"""
     criteria: str = ""
-    """feature set by which the opponent's choices are counted; empty: the evaluator's own, if it is no n-tuple network"""
+    """feature set by which the opponent's choices are counted; empty: the evaluator's own, if it is no n-tuple
+    network"""
     compare: bool = True
     """play every game again with the weights of the start, to show the gain"""
     pairs: Count = 10
@@ -74,9 +77,10 @@ class Dynamic:
         """pairs, sum of pair means, and of the gains' pair means and their squares"""
 
     def step(self) -> Metrics:
-        """Scalars: dynamic/points, points a game of this step; dynamic/points_so_far, of all games; dynamic/gain and dynamic/gain_error, points a game that adapting
-        has brought over all games so far, and their standard error; opponent/CRITERION_largest (_smallest), share of the opponent's choices by
-        one criterion less that of random moves."""
+        """Scalars: dynamic/points, points a game of this step; dynamic/points_so_far, of all games; dynamic/gain and
+        dynamic/gain_error, points a game that adapting has brought over all games so far, and their standard error;
+        opponent/CRITERION_largest (_smallest), share of the opponent's choices by one criterion less that of random
+        moves."""
         points = 0.0
         for _ in range(self.options.pairs):
             own = self._pair(self.adapter)
@@ -145,7 +149,8 @@ def settings_of(options: Options, start: Evaluator, seed: int) -> Settings:
 
 
 def model_of(start: Evaluator, criteria: str) -> OpponentModel | None:
-    """Counts by the feature set `criteria`; empty: the evaluator's own, and none for features too many to be criteria."""
+    """Counts by the feature set `criteria`; empty: the evaluator's own, and none for features too many to be
+    criteria."""
     if criteria:
         return OpponentModel(start.game, start.game.features(criteria))
     return OpponentModel(start.game, start.features) if start.features.num_features <= MOST_CRITERIA else None

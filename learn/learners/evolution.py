@@ -4,11 +4,14 @@
     scores = arena.measure(genomes, peers + hall of fame)       learn/selfplay/fitness.py
     strategy.tell(scores.fitness)
 
-The hall of fame keeps what was best in earlier generations, so that a population does not forget how to beat it (Rosin & Belew 1997). Each generation's answer enters; when the hall is full
-a random member leaves, so that it holds old and new ones.
+The hall of fame keeps what was best in earlier generations, so that a population does not forget how to beat it (Rosin
+& Belew 1997). Each generation's answer enters; when the hall is full a random member leaves, so that it holds old and
+new ones.
 
-What is measured and exported is the strategy's answer: by default the mean of the elites, for `cma` the mean of its distribution. An elite alone is the luckiest of many as well as a good one; in a mean the luck cancels, and what
-all elites have in common stays. No fitness is ever reported as strength: it is against opponents of the moment, and a maximum over noise.
+What is measured and exported is the strategy's answer: by default the mean of the elites, for `cma` the mean of its
+distribution. An elite alone is the luckiest of many as well as a good one; in a mean the luck cancels, and what all
+elites have in common stays. No fitness is ever reported as strength: it is against opponents of the moment, and a
+maximum over noise.
 
 Letters: N individuals, n genes.
 """
@@ -62,8 +65,8 @@ class Evolution:
         self.games = self.positions = 0
 
     def step(self) -> Metrics:
-        """One generation. Scalars: those of the strategy; ga/hall_of_fame and ga/fixed: points a game of the whole population against the hall of fame and against the
-        players that it does not breed."""
+        """One generation. Scalars: those of the strategy; ga/hall_of_fame and ga/fixed: points a game of the whole
+        population against the hall of fame and against the players that it does not breed."""
         generation, options = self.strategy.generation, self.options
         genomes = self.strategy.ask()
         random = random_of(self.seed, generation, OPPONENTS)

@@ -1,4 +1,5 @@
-"""RootStrap: after every search the value of the position is drawn to what the search has found (Samuel's idea of 1959, with a gradient).
+"""RootStrap: after every search the value of the position is drawn to what the search has found (Samuel's idea of 1959,
+with a gradient).
 
     W <- W + c (V(s) - H(s)) grad H(s),    V(s): minimax value, `depth` plies deep, over leaves valued by H
 
@@ -24,5 +25,6 @@ class Options(SearchedOptions):
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Bootstrap:
-    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share out."""
+    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share
+    out."""
     return Bootstrap(Method("root_strap", "alphabeta", nodes=False), options, start, seed=seed, budget=budget)

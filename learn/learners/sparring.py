@@ -3,12 +3,14 @@
     partners      K genetic algorithms of `partner_games` games each, every one among its own kind and from a seed of its own; then they stand still
     population    evolution (learn/learners/evolution.py) whose fixed players they are: every generation meets some of them, drawn anew
 
-A population that meets only itself learns what beats itself, and that need not beat anybody else. Partners are others. Each values one cell at a time, as a *weighted piece
-counter* does (in a game without a board: its features, linearly). They do not know whom they spar with, so they become sensible players and not refutations of the population,
-each a little different; and what beats them all beats most of their kind. Nothing but the rules is given to anybody.
+A population that meets only itself learns what beats itself, and that need not beat anybody else. Partners are others.
+Each values one cell at a time, as a *weighted piece counter* does (in a game without a board: its features, linearly).
+They do not know whom they spar with, so they become sensible players and not refutations of the population, each a
+little different; and what beats them all beats most of their kind. Nothing but the rules is given to anybody.
 
-C. Rosin and R. Belew, "New methods for competitive coevolution" (1997), for opponents from other populations; S. Lucas and T. Runarsson, "Temporal difference learning versus
-co-evolution for acquiring Othello position evaluation" (2006), for weighted piece counters that evolve.
+C. Rosin and R. Belew, "New methods for competitive coevolution" (1997), for opponents from other populations; S. Lucas
+and T. Runarsson, "Temporal difference learning versus co-evolution for acquiring Othello position evaluation" (2006),
+for weighted piece counters that evolve.
 
 Letters: K partners.
 """
@@ -76,7 +78,8 @@ class Sparring:
         return self.population.games + sum(partner.games for partner in self.partners)
 
     def step(self) -> Metrics:
-        """Scalars: those of `evolution`, of the population; while partners learn, partner/NAME instead of ga/NAME, of the partner whose turn it is."""
+        """Scalars: those of `evolution`, of the population; while partners learn, partner/NAME instead of ga/NAME, of
+        the partner whose turn it is."""
         learning = [partner for partner in self.partners if partner.games < self.options.partner_games]
         if learning:
             metrics = learning[0].step()
@@ -88,7 +91,8 @@ class Sparring:
         return Metrics(self.games, positions, scalars)
 
     def _drawn(self) -> list[Fixed]:
-        """The partners in the order of this generation: where an individual has fewer pairs of games than opponents, it meets the first of them."""
+        """The partners in the order of this generation: where an individual has fewer pairs of games than opponents, it
+        meets the first of them."""
         if not self._answers:
             self._answers = [fixed_of(k, partner) for k, partner in enumerate(self.partners)]
         order = random_of(self.seed, self.population.strategy.generation, PARTNERS).permutation(len(self._answers))
@@ -135,7 +139,8 @@ def named_as_partners() -> Iterator[None]:
 
 
 def piece_counter(game: Game, seed: int) -> Evaluator:
-    """A partner that knows nothing yet: one weight for what stands on each cell, images under the board's symmetries together; where there is no board, a linear evaluator."""
+    """A partner that knows nothing yet: one weight for what stands on each cell, images under the board's symmetries
+    together; where there is no board, a linear evaluator."""
     lines = game.board is not None and game.rules.tuple_values
     tuples = TuplesConfig(lines=[1]) if lines else None
     return fresh(game, game.default_features, EvaluatorConfig(head="tanh", tuples=tuples), seed)

@@ -2,11 +2,14 @@
 
     e <- lambda e + grad v_t;   W <- W + c (v_{t+1} - v_t) e;   e = 0 at each game's start
 
-With lambda = 0, one game and one output this is the lecture's rule, dW_t = c (v_{t+1} - v_t) grad v_t, to the bit. (Sutton 1988, equations 3 and 4;
-Tesauro 1992.) Several outputs are treated one by one, a trace each; B games side by side take the mean of their updates.
+With lambda = 0, one game and one output this is the lecture's rule, dW_t = c (v_{t+1} - v_t) grad v_t, to the bit.
+(Sutton 1988, equations 3 and 4; Tesauro 1992.) Several outputs are treated one by one, a trace each; B games side by
+side take the mean of their updates.
 
-Everything is kept from White's side (seat 0): a state seen from seat 1 has its outputs flipped, and so have their gradients. A head over classes takes the gradient of
-its logits, which is what cross-entropy leaves; its error is still the difference of chances. So the view equals the forward one (`learn/learners/td_forward.py`) while the weights stand still.
+Everything is kept from White's side (seat 0): a state seen from seat 1 has its outputs flipped, and so have their
+gradients. A head over classes takes the gradient of its logits, which is what cross-entropy leaves; its error is still
+the difference of chances. So the view equals the forward one (`learn/learners/td_forward.py`) while the weights stand
+still.
 
 Letters: B games, K outputs, P weights, F features, S successors of all B decisions together.
 """
@@ -134,7 +137,8 @@ class BackwardTD:
         return outputs, values
 
     def _choose(self, moves: Moves, values: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Index [B] of the best successor of every decision for its mover (now and then a random one), and which were random."""
+        """Index [B] of the best successor of every decision for its mover (now and then a random one), and which were
+        random."""
         chosen = np.empty(self.options.slots, np.int64)
         explored = np.zeros(self.options.slots, bool)
         for b in range(self.options.slots):
@@ -198,8 +202,9 @@ class TraceUpdate:
     ) -> Tensor:
         """One step for B games; returns the errors [B, K].
 
-        x: features [B, F] of the states s_t; seats [B]: their movers; following: outputs [B, K] of s_{t+1} from White's side (the result where the game is
-        over); explored [B]: the move was random, so s_t learns nothing and the trace restarts.
+        x: features [B, F] of the states s_t; seats [B]: their movers; following: outputs [B, K] of s_{t+1} from White's
+        side (the result where the game is over); explored [B]: the move was random, so s_t learns nothing and the trace
+        restarts.
         """
         device = self.eligibility.device
         gradient, outputs = self._gradient(x)

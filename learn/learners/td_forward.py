@@ -2,9 +2,10 @@
 
     dW = c sum_t (G_t - v_t) grad v_t,    G_t = (1 - lambda) v_{t+1} + lambda G_{t+1}
 
-While the weights stand still this is the sum of the backward view's updates (`learn/learners/td_backward.py`; Sutton 1988, theorem 1).
-A head over outcome classes is trained with cross-entropy against the lambda-return of the whole distribution, which drops the factor p (1 - p) from the gradient; a scalar
-head with half the squared error, whose gradient is the line above.
+While the weights stand still this is the sum of the backward view's updates (`learn/learners/td_backward.py`; Sutton
+1988, theorem 1). A head over outcome classes is trained with cross-entropy against the lambda-return of the whole
+distribution, which drops the factor p (1 - p) from the gradient; a scalar head with half the squared error, whose
+gradient is the line above.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class Options:
     explore: Share = 0.0
     """chance of a random move; dice explore by themselves"""
     average: Share = 0.0
-    """decay per update of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
+    """decay per update of the exponential average of the weights that is measured and exported; 0: the weights
+    themselves"""
     device: str = "cpu"
     """where the update is computed; self-play always runs compiled on the CPU"""
 

@@ -1,23 +1,26 @@
 """TDLeaf(lambda): temporal differences between the values of successive searches, taught to the leaves that gave them.
 
-Of each position s_t of a game of self-play, l_t is the last position of the best line that a search has found, V_t its value; all values are White's
-(seat 0's), V at the end of the game is its result:
+Of each position s_t of a game of self-play, l_t is the last position of the best line that a search has found, V_t its
+value; all values are White's (seat 0's), V at the end of the game is its result:
 
     d_t = V_{t+1} - v(l_t);    e <- lambda e + grad v(l_t);    W <- W + c d_t e
 
-v(l_t) is V_t again, but under the weights as they are when V_{t+1} is known; it has no gradient where l_t is a finished game. A random move leaves the
-best line: the position it was made in learns nothing and the trace begins anew, unless it ends the game.
+v(l_t) is V_t again, but under the weights as they are when V_{t+1} is known; it has no gradient where l_t is a finished
+game. A random move leaves the best line: the position it was made in learns nothing and the trace begins anew, unless
+it ends the game.
 
-At depth 1 a best line is one move, l_t is the position after it, and this is TD(lambda) over those positions: the plain backward view. (The double sum that
-is often printed, with d inside the inner sum, is the same once the weights stand still during a game.)
+At depth 1 a best line is one move, l_t is the position after it, and this is TD(lambda) over those positions: the plain
+backward view. (The double sum that is often printed, with d inside the inner sum, is the same once the weights stand
+still during a game.)
 
-A linear evaluator learns after every search, compiled. A network's weights stand still while it plays `searches` moves and more, to the end of a game; then its
-leaves are drawn to G_t = (1 - lambda) V_{t+1} + lambda G_{t+1}, which is the same sum (the forward view), in minibatches of torch. For games without chance.
+A linear evaluator learns after every search, compiled. A network's weights stand still while it plays `searches` moves
+and more, to the end of a game; then its leaves are drawn to G_t = (1 - lambda) V_{t+1} + lambda G_{t+1}, which is the
+same sum (the forward view), in minibatches of torch. For games without chance.
 
 Letters: F features, W integers a state.
 
-Source: J. Baxter, A. Tridgell and L. Weaver, "TDLeaf(lambda): combining temporal difference learning with game-tree search" (1998), equation 5; "Learning to
-play chess using temporal differences" (2000).
+Source: J. Baxter, A. Tridgell and L. Weaver, "TDLeaf(lambda): combining temporal difference learning with game-tree
+search" (1998), equation 5; "Learning to play chess using temporal differences" (2000).
 """
 
 from __future__ import annotations
@@ -66,7 +69,8 @@ class Options(SearchedOptions):
 
 
 class Trace(NamedTuple):
-    """Eligibility of every weight, as a sparse vector: entry[:counts[ENTRIES]] are the weights whose eligibility is not zero."""
+    """Eligibility of every weight, as a sparse vector: entry[:counts[ENTRIES]] are the weights whose eligibility is not
+    zero."""
 
     value: np.ndarray
     """float64 [F + 1]"""
@@ -77,7 +81,8 @@ class Trace(NamedTuple):
     gathered: np.ndarray
     """float64 [F + 1]: their values, side by side"""
     counts: np.ndarray
-    """int64 [3]: entries; whether there is a leaf that waits for the next search; whether the move after it was random"""
+    """int64 [3]: entries; whether there is a leaf that waits for the next search; whether the move after it was
+    random"""
     leaf: np.ndarray
     """int64 [W]: the leaf that waits"""
 
@@ -137,7 +142,8 @@ def add_to_trace(trace, index, gradient, n, sign):
 
 @kernel
 def learn_from_leaf(rules, weights, target, last, trace, decay, rule, samples, step):
-    """The module's update: the leaf that waits, and those before it, learn that White's value has become `target`. `last`: the game is over."""
+    """The module's update: the leaf that waits, and those before it, learn that White's value has become `target`.
+    `last`: the game is over."""
     if trace.counts[WAITING] == 0:
         return
     if trace.counts[RANDOM] != 0 and not last:
@@ -159,7 +165,8 @@ def learn_from_leaf(rules, weights, target, last, trace, decay, rule, samples, s
 
 @kernel
 def look_for_leaf(rules, search, leaf, position, settings, nobody, out):
-    """Searches the position: (White's value, index of the best move); the best line's last position to out [W]. Notes the error of the root."""
+    """Searches the position: (White's value, index of the best move); the best line's last position to out [W]. Notes
+    the error of the root."""
     state, value, best = look(rules, search, leaf, nobody, position, settings)
     rules.store(end_of_line(rules, state, search.desk), out)
     own = leaf.evaluate(rules, leaf.weights, state, search.desk.work)
@@ -187,7 +194,8 @@ def play_and_trace(rules, search, leaf, nobody, position, settings, trace, decay
 
 @kernel
 def play_to_leaf(rules, search, leaf, nobody, position, settings, out):
-    """One search and one move, with nothing learned: (White's value, whether the move was random, whether the game is over, its result for White)."""
+    """One search and one move, with nothing learned: (White's value, whether the move was random, whether the game is
+    over, its result for White)."""
     value, best = look_for_leaf(rules, search, leaf, position, settings, nobody, out)
     explored, over, result = move_on(rules, search.desk.root, position, settings, best)
     return value, explored, over, result
@@ -348,7 +356,8 @@ class LeafTD:
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> LeafTD:
-    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share out."""
+    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share
+    out."""
     check(options)
     check_game(start.game, "td_leaf", chance=False)
     return LeafTD(options, start, seed=seed, budget=budget)

@@ -1,15 +1,19 @@
-"""TD(lambda), forward view, for linear evaluators and n-tuple networks: lambda-returns from lock-step self-play, a step size for every weight.
+"""TD(lambda), forward view, for linear evaluators and n-tuple networks: lambda-returns from lock-step self-play, a step
+size for every weight.
 
     w_i <- w_i + alpha_i (G_t - v_t) dv_t/dw_i          one position after the other, v_t by the weights of this moment
 
-G_t is the lambda-return of `learn/selfplay/lockstep.py`; alpha_i comes from a rule of `learn/steps/step_rules.py`. Games are played with weights that stand still for `plies` positions
-a slot; then all positions of the games that ended are learned in the order of the games, each from its end to its beginning. So results do not depend
-on how many workers play.
+G_t is the lambda-return of `learn/selfplay/lockstep.py`; alpha_i comes from a rule of `learn/steps/step_rules.py`.
+Games are played with weights that stand still for `plies` positions a slot; then all positions of the games that ended
+are learned in the order of the games, each from its end to its beginning. So results do not depend on how many workers
+play.
 
-With the rule `constant` and frozen weights this is the forward view of `learn/learners/td_forward.py`, summed instead of averaged.
+With the rule `constant` and frozen weights this is the forward view of `learn/learners/td_forward.py`, summed instead
+of averaged.
 
-S. Bagheri, M. Thill, P. Koch and W. Konen, "Online adaptable learning rates for the game Connect-4" (2016), for n-tuples, TCL-EXP and lambda-returns.
-[1] I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts" (ICLR 2017), whose cycles these are.
+S. Bagheri, M. Thill, P. Koch and W. Konen, "Online adaptable learning rates for the game Connect-4" (2016), for
+n-tuples, TCL-EXP and lambda-returns. [1] I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm
+restarts" (ICLR 2017), whose cycles these are.
 """
 
 from __future__ import annotations
@@ -42,13 +46,14 @@ class Options:
     step_rule: RuleName = "tcl_exp"
     """constant, tcl, tcl_exp, idbd or autostep (learn/steps/step_rules.py)"""
     step_size: Positive = 0.004
-    """c; a position with m active features moves by up to c m (dv/da)^2 of its error: with `constant` 1/m is much, while the tcl rules shrink what is too much and learn
-    faster from more (Connect Four, m = 140: 0.05)"""
+    """c; a position with m active features moves by up to c m (dv/da)^2 of its error: with `constant` 1/m is much,
+    while the tcl rules shrink what is too much and learn faster from more (Connect Four, m = 140: 0.05)"""
     step_size_end: NotNegative = 0.004
     schedule: Schedule = "constant"
     """constant, linear or cosine, over the budget of games, or over each of its cycles"""
     cycles: Count = 1
-    """equal parts of the budget; with each the schedule begins anew and the step rule forgets, so that what was settled too early can change ([1])"""
+    """equal parts of the budget; with each the schedule begins anew and the step rule forgets, so that what was settled
+    too early can change ([1])"""
     meta_step_size: NotNegative = 0.01
     """theta of idbd, mu of autostep; the others have none"""
     slots: SlotCount = 256
@@ -58,10 +63,12 @@ class Options:
     explore: Share = 0.1
     """chance of a random move, which ends what later positions teach earlier ones"""
     draw_score: Annotated[float, Range(-1.0, 1.0)] = 0.0
-    """what a drawn game counts for the first mover, -1 .. 1, and its opposite for the second. Self-play may settle on a draw that one side could have
-    avoided, and then sees nothing else any more; below 0 the first mover goes on looking for a win. A move that ends the game is judged by its true result"""
+    """what a drawn game counts for the first mover, -1 .. 1, and its opposite for the second. Self-play may settle on a
+    draw that one side could have avoided, and then sees nothing else any more; below 0 the first mover goes on looking
+    for a win. A move that ends the game is judged by its true result"""
     average: Share = 0.0
-    """decay per update of the exponential average of the weights that is measured and exported; 0: the weights themselves"""
+    """decay per update of the exponential average of the weights that is measured and exported; 0: the weights
+    themselves"""
 
 
 class LinearTD:

@@ -1,9 +1,11 @@
 """TD(lambda), backward view, one game at a time, compiled: TD-Gammon's own algorithm at full speed.
 
-The same equations as `learn/learners/td_backward.py` (a test holds the two together), for the networks of `learn/weights/networks.py`: gradients by hand, traces and updates in one pass
-over the weights that were active in this game. Choosing, learning and the weights share one set of arrays, so nothing is copied.
+The same equations as `learn/learners/td_backward.py` (a test holds the two together), for the networks of
+`learn/weights/networks.py`: gradients by hand, traces and updates in one pass over the weights that were active in this
+game. Choosing, learning and the weights share one set of arrays, so nothing is copied.
 
-Letters: F features, H units of the first layer, K outputs, D weights of the dense layers behind (each [out, in + 1], bias last).
+Letters: F features, H units of the first layer, K outputs, D weights of the dense layers behind (each [out, in + 1],
+bias last).
 """
 
 from __future__ import annotations
@@ -223,7 +225,8 @@ def following(rules, weights, child, over, result, outputs, traces):
 
 @kernel
 def gradient(rules, weights, state, traces):
-    """Outputs of `state` from White's side to traces.outputs[0], and to traces.slope the derivative of every learned output by every unit's input."""
+    """Outputs of `state` from White's side to traces.outputs[0], and to traces.slope the derivative of every learned
+    output by every unit's input."""
     n = rules.features(state, weights.spec, traces.active, traces.value)
     forward_pass(weights, n, traces)
     layers = len(weights.sizes)
@@ -260,7 +263,8 @@ def forward_pass(weights, n, traces):
 
 @kernel
 def learned_outputs(weights, logits, traces):
-    """The head: outputs to traces.outputs[0], and the derivative of what is learned (logits of classes, the value of a scalar head) to traces.slope."""
+    """The head: outputs to traces.outputs[0], and the derivative of what is learned (logits of classes, the value of a
+    scalar head) to traces.slope."""
     last = len(weights.sizes) - 1
     slope, outputs = traces.slope[last], traces.outputs[0]
     slope[:] = 0.0

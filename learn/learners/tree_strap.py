@@ -1,4 +1,5 @@
-"""TreeStrap: every interior node of the search is drawn to its own minimax value, or into the bounds that alpha-beta has proven for it.
+"""TreeStrap: every interior node of the search is drawn to its own minimax value, or into the bounds that alpha-beta
+has proven for it.
 
     W <- W + c sum over nodes s of error(s) grad H(s)
 
@@ -25,11 +26,13 @@ class Options(SearchedOptions):
     least_depth: int = 1
     """shallowest search of a node that teaches: 1 for all interior nodes, `depth` for the root alone (RootStrap)"""
     in_turn: bool = False
-    """each node's error at weights that the nodes before it have moved, instead of the sum of all errors at the weights that were searched with"""
+    """each node's error at weights that the nodes before it have moved, instead of the sum of all errors at the weights
+    that were searched with"""
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Bootstrap:
-    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share out."""
+    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share
+    out."""
     check(options)
     Range(1, options.depth).check("learner.least_depth", options.least_depth)
     method = Method("tree_strap", options.search, nodes=True, least=options.least_depth, in_turn=options.in_turn)

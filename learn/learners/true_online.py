@@ -2,14 +2,17 @@
 
     delta = v' - v;   e <- lambda e + x - c lambda (e . x) x;   w <- w + c (delta + v - v_old) e - c (v - v_old) x;   v_old <- v'
 
-with v = w . x_t, v' = w . x_{t+1} (the result where the game is over), e = 0 at each game's start: algorithm 1 of [1] without discount. Its
-weights are, after every move and for any step size, those of the online lambda-return algorithm, which recomputes all lambda-returns of the game so far
-(a test); ordinary traces only approximate them. The proof needs a value that is linear in the weights, so the head must be `identity`.
+with v = w . x_t, v' = w . x_{t+1} (the result where the game is over), e = 0 at each game's start: algorithm 1 of [1]
+without discount. Its weights are, after every move and for any step size, those of the online lambda-return algorithm,
+which recomputes all lambda-returns of the game so far (a test); ordinary traces only approximate them. The proof needs
+a value that is linear in the weights, so the head must be `identity`.
 
-Everything is seen from White's side (seat 0): for a state whose mover is Black, x is minus the mover's features, the bias' 1 included. A random move teaches
-nothing to the state it was made in and resets the trace, unless it ends the game.
+Everything is seen from White's side (seat 0): for a state whose mover is Black, x is minus the mover's features, the
+bias' 1 included. A random move teaches nothing to the state it was made in and resets the trace, unless it ends the
+game.
 
-[1] H. van Seijen, A. R. Mahmood, P. Pilarski, M. Machado and R. Sutton, "True online temporal-difference learning", JMLR 17 (2016).
+[1] H. van Seijen, A. R. Mahmood, P. Pilarski, M. Machado and R. Sutton, "True online temporal-difference learning",
+JMLR 17 (2016).
 """
 
 from __future__ import annotations
@@ -83,7 +86,8 @@ class Position(NamedTuple):
     counts: np.ndarray
     """int64 [3]: game, ply, games finished"""
     sums: np.ndarray
-    """float64 [5] of the current step: squared errors, positions learned from, plies and trace norms of finished games, finished games"""
+    """float64 [5] of the current step: squared errors, positions learned from, plies and trace norms of finished games,
+    finished games"""
 
 
 class TrueOnlineTD:
@@ -131,7 +135,8 @@ class TrueOnlineTD:
         return Metrics(self.games, self.positions, self._scalars(rate))
 
     def _scalars(self, rate: float) -> dict[str, float]:
-        """`train/td_error`: root mean square of delta; `train/trace_norm`: length of e when a game ends, the mean; both of this step."""
+        """`train/td_error`: root mean square of delta; `train/trace_norm`: length of e when a game ends, the mean; both
+        of this step."""
         squared, learned, plies, norms, games = (float(total) for total in self.position.sums)
         scalars = {"train/step_size": rate}
         if learned:
@@ -241,7 +246,8 @@ def product(vector, traces, n):
 def learn(weight, traces, n, following, trace, rate):
     """The update of the module's equations for x of length n and v' = following; returns delta.
 
-    With s = lambda (e . x) the new trace is lambda e + (1 - c s) x, and collecting what multiplies the old trace and what multiplies x gives
+    With s = lambda (e . x) the new trace is lambda e + (1 - c s) x, and collecting what multiplies the old trace and
+    what multiplies x gives
 
         w <- w + c (delta + v - v_old) lambda e + c (delta (1 - c s) - (v - v_old) c s) x
 

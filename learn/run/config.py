@@ -1,7 +1,7 @@
 """The run's configuration: what every knob is, and the check that catches typos.
 
-The values live in `conf/*.yaml`; the types live here and in each learner's `Options`. A key that no dataclass has, or a value of the wrong type, is one
-line of error before anything is written.
+The values live in `conf/*.yaml`; the types live here and in each learner's `Options`. A key that no dataclass has, or a
+value of the wrong type, is one line of error before anything is written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class GameConfig:
     features: str | None = None
     """one of the game's feature sets; null: its default"""
     opponents: list[str] | None = None
-    """players that measure strength: random, a baseline, a shipped evaluator, a file; null: random and the game's first baseline"""
+    """players that measure strength: random, a baseline, a shipped evaluator, a file; null: random and the game's first
+    baseline"""
 
 
 @dataclass
@@ -77,10 +78,11 @@ class MeasureConfig:
     noise: Share = 0.0
     """chance of a random move, for both players: for games that are decided by the opening otherwise"""
     first_only: bool = False
-    """the evaluator begins every game: for games whose first mover should win, against opponents who make him prove it"""
+    """the evaluator begins every game: for games whose first mover should win, against opponents who make him prove
+    it"""
     searches: list[str] = field(default_factory=list)
-    """searches with which the evaluator plays the same games too, as behind the @ of a player: depth=8,ties=random. The best evaluator of a run is then
-    the strongest on the average of 1 ply and all searches"""
+    """searches with which the evaluator plays the same games too, as behind the @ of a player: depth=8,ties=random. The
+    best evaluator of a run is then the strongest on the average of 1 ply and all searches"""
     past: CountOrZero = 2
     """how many past selves to keep as opponents: evaluators of this run at a half, a quarter ... of the games so far"""
 
@@ -101,7 +103,8 @@ class RunConfig:
     workers: Annotated[int, Range(0, 1024)] = 0
     """threads of self-play and measurement (updates run in one); 0: one for every core"""
     start_from: str | None = None
-    """an evaluator file, or the name of a shipped one, whose weights to start from; it brings its own features and shape"""
+    """an evaluator file, or the name of a shipped one, whose weights to start from; it brings its own features and
+    shape"""
     measure: MeasureConfig = field(default_factory=MeasureConfig)
     log_every: Count = 50
     """updates between two points of the training curves"""
@@ -129,7 +132,8 @@ def settings_of(run: RunConfig) -> dict[str, Any]:
 
 
 def completed(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings that an earlier version kept, with the defaults of the knobs that it did not have yet: they do what it did. As they are, where they do not fit any more."""
+    """Settings that an earlier version kept, with the defaults of the knobs that it did not have yet: they do what it
+    did. As they are, where they do not fit any more."""
     try:
         return settings_of(checked(OmegaConf.create(settings)))
     except InputError:
@@ -137,7 +141,8 @@ def completed(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def learner_module(name: str) -> Any:
-    """The module `learn.NAME`, if it is a learner: it has `Options` and `make`. Nothing else is ever imported by name."""
+    """The module `learn.NAME`, if it is a learner: it has `Options` and `make`. Nothing else is ever imported by
+    name."""
     if re.fullmatch(r"[a-z_]+", name) and importlib.util.find_spec(f"deltaw.learn.learners.{name}"):
         module = importlib.import_module(f"deltaw.learn.learners.{name}")
         if hasattr(module, "Options") and hasattr(module, "make"):

@@ -1,8 +1,10 @@
-"""Where Hydra finds what belongs to a game: in `conf/` here, in the folder `conf/` of the package that brings the game, or in the game itself.
+"""Where Hydra finds what belongs to a game: in `conf/` here, in the folder `conf/` of the package that brings the game,
+or in the game itself.
 
-A plugin (`envs/games/__init__.py`) may have settings of its own in `conf/` inside its package, laid out as ours are (`conf/game/NAME.yaml`,
-`conf/experiment/NAME.yaml`, ...); ours come first. A game without a YAML file needs none: `game=NAME` then means the game's own
-default features, measured against random play and its first baseline (`complete`).
+A plugin (`envs/games/__init__.py`) may have settings of its own in `conf/` inside its package, laid out as ours are
+(`conf/game/NAME.yaml`, `conf/experiment/NAME.yaml`, ...); ours come first. A game without a YAML file needs none:
+`game=NAME` then means the game's own default features, measured against random play and its first baseline
+(`complete`).
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ class Strength(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The strongest measurement of a run against its first opponent, at 1 ply and with all searches that are asked for. It is the largest of many noisy ones, so in part luck: measure the
-    evaluator anew, with other dice, before you quote it."""
+    """The strongest measurement of a run against its first opponent, at 1 ply and with all searches that are asked for.
+    It is the largest of many noisy ones, so in part luck: measure the evaluator anew, with other dice, before you quote
+    it."""
 
     games: int
     strength: Strength
@@ -53,8 +54,8 @@ def measure(
     threads: int,
     how: MeasureConfig,
 ) -> list[Strength]:
-    """Matches of `evaluator` against each opponent, at 1 ply and with each of `how.searches`; games in pairs with the same dice, unless it
-    always begins."""
+    """Matches of `evaluator` against each opponent, at 1 ply and with each of `how.searches`; games in pairs with the
+    same dice, unless it always begins."""
     players: list[Player] = [EvaluatorPlayer(game, evaluator.leaf, "", threads=threads)]
     for text in how.searches:
         spec = parse_search(text)

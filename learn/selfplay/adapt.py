@@ -1,14 +1,18 @@
 """Dynamic evaluation: weights that change during play, against the opponent that is being played.
 
-A lecture's words: "when an opponent is seen to play some criteria more often, the weights change during play". The rule is TD's, dW_t = c (v_{t+1} - v_t) sum_{k <= t} lambda^(t-k) grad v_k, after
-every move of the games that are really played, with v always from the side of the player who adapts, and v_T the result. As the opponent's moves lead from one position to the
-next, v comes to value what happens *against him*; where he plays one criterion too often, that is not what happens in self-play.
+A lecture's words: "when an opponent is seen to play some criteria more often, the weights change during play". The rule
+is TD's, dW_t = c (v_{t+1} - v_t) sum_{k <= t} lambda^(t-k) grad v_k, after every move of the games that are really
+played, with v always from the side of the player who adapts, and v_T the result. As the opponent's moves lead from one
+position to the next, v comes to value what happens *against him*; where he plays one criterion too often, that is not
+what happens in self-play.
 
-Two sets of positions can be learned from. `both`: all of them. `own`: those after one's own moves, which are what one chooses among; the opponent is then part of the
-environment, and nothing is said of positions in which he would play as we do.
+Two sets of positions can be learned from. `both`: all of them. `own`: those after one's own moves, which are what one
+chooses among; the opponent is then part of the environment, and nothing is said of positions in which he would play as
+we do.
 
-Everything is online: one game after the other, an update a move, compiled, the trace kept as the list of the game's positions (so nothing costs more where features are many).
-Games 2p and 2p + 1 have the same opening or dice with seats swapped, and `play_and_adapt` plays them a second time with the weights of the start: the gain is a paired difference.
+Everything is online: one game after the other, an update a move, compiled, the trace kept as the list of the game's
+positions (so nothing costs more where features are many). Games 2p and 2p + 1 have the same opening or dice with seats
+swapped, and `play_and_adapt` plays them a second time with the weights of the start: the gain is a paired difference.
 
 Letters: A most active features, C capacity of the memory, F features, W integers a state.
 """
@@ -92,8 +96,9 @@ def play_and_adapt(
     criteria: str | None = None,
     compare: bool = True,
 ) -> Adaptation:
-    """Play `games` games (even) against `opponent`, adapting from `start`. `criteria`: the feature set by which the opponent's choices are counted;
-    `compare`: play the same games again with the weights of the start. Raises InputError where `start` is not linear with a scalar head."""
+    """Play `games` games (even) against `opponent`, adapting from `start`. `criteria`: the feature set by which the
+    opponent's choices are counted; `compare`: play the same games again with the weights of the start. Raises
+    InputError where `start` is not linear with a scalar head."""
     model = OpponentModel(start.game, start.game.features(criteria)) if criteria else None
     adapter = Adapter(start, opponent, settings, model)
     results = np.array([adapter.play(number) for number in range(games)], np.int64)
@@ -203,7 +208,8 @@ def own_move(rules, leaf, weight, memory, me, number, settings, rolled, bench):
 
 @kernel
 def move_on(rules, weights, weight, memory, me, settings, chosen, explored, mine):
-    """The game goes on to the position chosen [W], and the last remembered position learns from it; returns (over, result for me)."""
+    """The game goes on to the position chosen [W], and the last remembered position learns from it; returns (over,
+    result for me)."""
     place = memory.place
     memory.row[:] = chosen
     place[0] += 1
@@ -224,7 +230,8 @@ def move_on(rules, weights, weight, memory, me, settings, chosen, explored, mine
 
 @kernel
 def remember(rules, weights, weight, memory, me, state):
-    """Append the features of `state`; returns its value for me. The slope keeps the sign of the side to move until the position learns."""
+    """Append the features of `state`; returns its value for me. The slope keeps the sign of the side to move until the
+    position learns."""
     t = memory.place[1]
     n = rules.features(state, weights.spec, memory.indices[t], memory.values[t])
     memory.active[t] = n
@@ -236,7 +243,8 @@ def remember(rules, weights, weight, memory, me, state):
 
 @kernel
 def learn_from(weights, weight, memory, settings, following):
-    """dW = c (following - v_t) sum_{k <= t} lambda^(t-k) grad v_k for the last remembered position t, v_t and its gradient by the weights of now."""
+    """dW = c (following - v_t) sum_{k <= t} lambda^(t-k) grad v_k for the last remembered position t, v_t and its
+    gradient by the weights of now."""
     t, bias = memory.place[1] - 1, len(weight) - 1
     if settings.step_size == 0.0 or t < memory.place[2]:
         return

@@ -1,8 +1,10 @@
-"""Duels: what one vector of weights wins against another, over pairs of games with the same dice or opening and seats swapped.
+"""Duels: what one vector of weights wins against another, over pairs of games with the same dice or opening and seats
+swapped.
 
-The payoff of learning automata. A *pair* is two games of the same number: the same dice, or without dice the same random opening, with the seats swapped; so equal
-players score exactly 0. Every random number is keyed by (seed, pair, ply, purpose), and pairs are numbered through the whole run: a payoff does not depend on how
-duels are shared among workers, nor on when a run was interrupted.
+The payoff of learning automata. A *pair* is two games of the same number: the same dice, or without dice the same
+random opening, with the seats swapped; so equal players score exactly 0. Every random number is keyed by (seed, pair,
+ply, purpose), and pairs are numbered through the whole run: a payoff does not depend on how duels are shared among
+workers, nor on when a run was interrupted.
 
 Letters: D duels, F features, W integers a state.
 """
@@ -61,7 +63,8 @@ class Job(NamedTuple):
 
 
 def duel(start: Evaluator, one: np.ndarray, other: np.ndarray, games: Games, backend: Backend) -> Duels:
-    """Results of the linear evaluators one[d] [F + 1] against other[d], which differ from `start` by their weights alone."""
+    """Results of the linear evaluators one[d] [F + 1] against other[d], which differ from `start` by their weights
+    alone."""
     jobs = []
     for part in np.array_split(np.arange(len(one)), min(backend.workers, len(one))):
         share = games._replace(first=games.first + int(part[0]) * games.pairs)
@@ -94,7 +97,8 @@ class Side(NamedTuple):
 
 
 def opening_plies_of(game: Game, wanted: int) -> int:
-    """`wanted` random moves at the start; -1: as in matches. InputError for two deterministic players who would play one and the same game."""
+    """`wanted` random moves at the start; -1: as in matches. InputError for two deterministic players who would play
+    one and the same game."""
     if wanted < -1:
         raise InputError(f"learner.opening_plies={wanted} must be at least 0, or -1 for {default_opening_plies(game)}")
     plies = default_opening_plies(game) if wanted == -1 else wanted

@@ -1,15 +1,19 @@
 """Fitness by games: every individual of a population meets the same opponents with the same dice, from both seats.
 
-The opponents of a generation are some individuals of its own population (a sample of the round robin), members of a hall of fame, and fixed players, if any are named. Pair p is two games with the
-same dice, or without dice the same random opening, with seats swapped; its opponent is number p mod K. All individuals play the same pairs, the next generation new ones: so what
-differs between two individuals is what they do, not what they were dealt.
+The opponents of a generation are some individuals of its own population (a sample of the round robin), members of a
+hall of fame, and fixed players, if any are named. Pair p is two games with the same dice, or without dice the same
+random opening, with seats swapped; its opponent is number p mod K. All individuals play the same pairs, the next
+generation new ones: so what differs between two individuals is what they do, not what they were dealt.
 
-**Successive halving** (Jamieson & Talwalkar 2016): after each round only the better part plays on. Few games are enough to see who is bad.
+**Successive halving** (Jamieson & Talwalkar 2016): after each round only the better part plays on. Few games are enough
+to see who is bad.
 
-Games are numbered and keyed as in `deltaw.search.matches.match`, (seed, pair, ply): the fitness of an individual against one opponent is the mean of that match, and does not depend on who else was
-measured, nor on how games are shared among workers.
+Games are numbered and keyed as in `deltaw.search.matches.match`, (seed, pair, ply): the fitness of an individual
+against one opponent is the mean of that match, and does not depend on who else was measured, nor on how games are
+shared among workers.
 
-Letters: N individuals, K opponents, L of them learned, G games, R evaluators in a stack, M most moves, W integers a state, n genes.
+Letters: N individuals, K opponents, L of them learned, G games, R evaluators in a stack, M most moves, W integers a
+state, n genes.
 """
 
 from __future__ import annotations
@@ -44,7 +48,8 @@ class FitnessOptions:
     """Every knob of the fitness."""
 
     rounds: list[int] = field(default_factory=lambda: [40])
-    """games that an individual has played by the end of each round; with fewer pairs than opponents the last of these are left out"""
+    """games that an individual has played by the end of each round; with fewer pairs than opponents the last of these
+    are left out"""
     survivors: float = 0.5
     """share of the individuals that plays the next round"""
     peers: CountOrZero = 4
@@ -115,7 +120,8 @@ class Job(NamedTuple):
     opponent: Fixed | None
     """None: evaluators of the stack"""
     games: np.ndarray
-    """int64 [G, 3]: rows of the individual and of the opponent in their stacks; number of the game, odd where the individual has seat 1"""
+    """int64 [G, 3]: rows of the individual and of the opponent in their stacks; number of the game, odd where the
+    individual has seat 1"""
     seed: int
     opening_plies: int
     noise: float
@@ -131,7 +137,8 @@ class Arena:
         self.fixed = [find_fixed(game, name) for name in options.baselines]
 
     def measure(self, genomes: np.ndarray, rivals: np.ndarray, seed: int) -> Scores:
-        """Fitness of genomes [N, n] against the evaluators rivals [L, n] and the fixed players, with the dice of `seed`."""
+        """Fitness of genomes [N, n] against the evaluators rivals [L, n] and the fixed players, with the dice of
+        `seed`."""
         stacked = self._backend.share(self.genome.leaf(np.concatenate([genomes, rivals])))
         size, opponents = len(genomes), len(rivals) + len(self.fixed)
         tally = Tally(np.zeros((size, opponents)), np.zeros((size, opponents), np.int64), np.zeros(size, np.int64))
@@ -167,8 +174,8 @@ class Arena:
 
 
 def pairings(alive: np.ndarray, learned: int, size: int, fixed: int, first: int, last: int) -> np.ndarray:
-    """int64 [G, 4]: the games first .. last - 1 of every individual in `alive`: kind of opponent (0 learned, k the k-th fixed player), rows of the individual and of the
-    opponent in their stacks, number of the game."""
+    """int64 [G, 4]: the games first .. last - 1 of every individual in `alive`: kind of opponent (0 learned, k the k-th
+    fixed player), rows of the individual and of the opponent in their stacks, number of the game."""
     numbers = np.arange(first, last)
     opponent = numbers // 2 % (learned + fixed)
     kind = np.maximum(opponent - learned + 1, 0)

@@ -1,12 +1,12 @@
 """Self-play in lock-step: B games side by side, compiled, the same for any number of threads.
 
-Letters: B slots (games in progress), W integers a state, K outputs of the evaluator, T positions of a game so far, C capacity of a slot's history, R evaluators
-(rows) in the population.
+Letters: B slots (games in progress), W integers a state, K outputs of the evaluator, T positions of a game so far, C
+capacity of a slot's history, R evaluators (rows) in the population.
 
     choose (1 ply) -> record -> play -> ... -> game over -> lambda-returns of the whole game -> batch of (state, target)
 
-Slot i plays the games i, i + B, i + 2B, ...; every random number is keyed by (seed, game, ply, purpose). So the games do not depend on
-how the slots are shared among threads, on exploration elsewhere, or on when a run was interrupted.
+Slot i plays the games i, i + B, i + 2B, ...; every random number is keyed by (seed, game, ply, purpose). So the games
+do not depend on how the slots are shared among threads, on exploration elsewhere, or on when a run was interrupted.
 
 The lambda-return of position t, from its mover's side ([1] section 12.1, the forward view):
 
@@ -55,7 +55,8 @@ class Settings(NamedTuple):
     plies: int
     """positions each slot moves on in one call"""
     draw: float = 0.0
-    """what a drawn game counts for seat 0 where one value is learned; chances (a head over classes) know draws as draws"""
+    """what a drawn game counts for seat 0 where one value is learned; chances (a head over classes) know draws as
+    draws"""
 
 
 class Batch(NamedTuple):
@@ -256,8 +257,9 @@ def go_on(rules, row, counts, chosen, over):
 
 @kernel
 def lambda_returns(rules, weights, slots, slot, result, settings, n, rows, targets, outputs):
-    """Append the positions of a finished game with their lambda-returns; see the module's equation. An exploratory move teaches
-    nothing to the position it was made in, and what follows it nothing to those before, unless it ended the game."""
+    """Append the positions of a finished game with their lambda-returns; see the module's equation. An exploratory move
+    teaches nothing to the position it was made in, and what follows it nothing to those before, unless it ended the
+    game."""
     length = slots.ply[slot]
     classes = weights.head == CLASSES
     size = targets.shape[1]

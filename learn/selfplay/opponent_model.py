@@ -1,7 +1,9 @@
-"""What an opponent likes: how often it chooses the move that makes a criterion largest or smallest, against how often a move drawn at random would.
+"""What an opponent likes: how often it chooses the move that makes a criterion largest or smallest, against how often a
+move drawn at random would.
 
-A criterion is one feature of a feature set, looked at after the move. It is then the other side's turn, so in a feature's name `me` is whoever plays against the opponent, and
-`opponent` the opponent itself: "opponent_corners largest" says that he takes corners, "me_moves smallest" that he leaves few moves. Only decisions count in which the
+A criterion is one feature of a feature set, looked at after the move. It is then the other side's turn, so in a
+feature's name `me` is whoever plays against the opponent, and `opponent` the opponent itself: "opponent_corners
+largest" says that he takes corners, "me_moves smallest" that he leaves few moves. Only decisions count in which the
 criterion tells moves apart.
 
 Letters: F features, M most moves, W integers a state.
@@ -40,7 +42,8 @@ class Habit(NamedTuple):
 
     @property
     def sigmas(self) -> float:
-        """How surely it is a habit: share above by_chance, in standard errors of random moves (about: chances differ among decisions)."""
+        """How surely it is a habit: share above by_chance, in standard errors of random moves (about: chances differ
+        among decisions)."""
         spread = math.sqrt(max(self.by_chance * (1.0 - self.by_chance), 1e-9) / max(self.decisions, 1))
         return (self.share - self.by_chance) / spread
 

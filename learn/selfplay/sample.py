@@ -1,9 +1,12 @@
-"""Games that an evaluator plays against itself to be looked at, never to be learned from: how well its predictions come true, and how far they jump.
+"""Games that an evaluator plays against itself to be looked at, never to be learned from: how well its predictions come
+true, and how far they jump.
 
-At 1 ply, the best move each time; games without dice begin with a few random moves, as they would all be the same otherwise. Positions are taken after those.
+At 1 ply, the best move each time; games without dice begin with a few random moves, as they would all be the same
+otherwise. Positions are taken after those.
 
-**Calibration.** With p the predicted score of the mover (his chance of winning, a draw counting half; from a scalar head 1/2 + v / 2 vmax) and y the score that he got,
-both in [0, 1], positions are sorted into B bins of equal width by p ([1], the expected calibration error):
+**Calibration.** With p the predicted score of the mover (his chance of winning, a draw counting half; from a scalar
+head 1/2 + v / 2 vmax) and y the score that he got, both in [0, 1], positions are sorted into B bins of equal width by p
+([1], the expected calibration error):
 
     ECE = sum_b n_b / N |mean_b(y) - mean_b(p)|
 
@@ -47,7 +50,8 @@ class Sample(NamedTuple):
     outputs: np.ndarray
     """float32 [N, K]: the evaluator's, for the mover"""
     errors: np.ndarray
-    """float64 [N]: TD error of the value, v_{t+1} - v_t from the mover's side, with the result after the last position"""
+    """float64 [N]: TD error of the value, v_{t+1} - v_t from the mover's side, with the result after the last
+    position"""
     results: np.ndarray
     """int64 [N]: the game's result for the mover"""
 
@@ -161,7 +165,8 @@ def typical(sample: Sample) -> int:
 
 
 def annotated(evaluator: Evaluator, sample: Sample, number: int) -> list[str]:
-    """A game of the sample as Markdown table rows: ply, seat, dice and move, and the evaluator's value for the mover before them."""
+    """A game of the sample as Markdown table rows: ply, seat, dice and move, and the evaluator's value for the mover
+    before them."""
     game = evaluator.game
     lines = ["ply | seat | move | value before it", "--- | --- | --- | ---"]
     for n in np.flatnonzero(sample.game == number):

@@ -1,15 +1,17 @@
-"""Autostep: incremental delta-bar-delta whose changes are measured in units of their own size, and whose steps never overshoot.
+"""Autostep: incremental delta-bar-delta whose changes are measured in units of their own size, and whose steps never
+overshoot.
 
     v_i <- max(|delta x_i h_i|, v_i + alpha_i x_i^2 (|delta x_i h_i| - v_i) / tau)
     alpha_i <- alpha_i exp(mu delta x_i h_i / v_i)   where v_i > 0;       M = max(sum_i alpha_i x_i^2, 1);   alpha_i <- alpha_i / M
     w_i <- w_i + alpha_i delta x_i;                                       h_i <- h_i (1 - alpha_i x_i^2) + alpha_i delta x_i
 
-After the division an update removes at most the whole error of its position. Step sizes are kept as alpha_i = c e^beta_i with beta starting at 0, as in `learn/steps/idbd.py`. The
-knob `meta` is mu; 0.01 is the paper's value.
+After the division an update removes at most the whole error of its position. Step sizes are kept as alpha_i = c
+e^beta_i with beta starting at 0, as in `learn/steps/idbd.py`. The knob `meta` is mu; 0.01 is the paper's value.
 
-A. R. Mahmood, R. Sutton, T. Degris and P. Pilarski, "Tuning-free step-size adaptation" (ICASSP 2012), table 1. There all step sizes are divided by M;
-here those of the active weights, as the others, which may be millions, have no part in M. An index that occurs more than once is one weight,
-as in `learn/steps/idbd.py`: else M would be too small for n-tuples.
+A. R. Mahmood, R. Sutton, T. Degris and P. Pilarski, "Tuning-free step-size adaptation" (ICASSP 2012), table 1. There
+all step sizes are divided by M; here those of the active weights, as the others, which may be millions, have no part in
+M. An index that occurs more than once is one weight, as in `learn/steps/idbd.py`: else M would be too small for
+n-tuples.
 """
 
 from __future__ import annotations

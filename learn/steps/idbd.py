@@ -2,12 +2,15 @@
 
     beta_i <- beta_i + theta delta x_i h_i;   alpha_i = c e^beta_i;   w_i <- w_i + alpha_i delta x_i;   h_i <- h_i [1 - alpha_i x_i^2]_+ + alpha_i delta x_i
 
-h_i is a decaying trace of the recent changes of w_i: a weight whose changes correlate takes longer steps. beta starts at 0, so all step sizes start at c, and a schedule of c
-scales them all; in the paper's terms its beta is ln c plus this one. The knob `meta` is theta.
+h_i is a decaying trace of the recent changes of w_i: a weight whose changes correlate takes longer steps. beta starts
+at 0, so all step sizes start at c, and a schedule of c scales them all; in the paper's terms its beta is ln c plus this
+one. The knob `meta` is theta.
 
-R. Sutton, "Adapting bias by gradient descent: an incremental version of delta-bar-delta" (AAAI 1992), figure 2 and the bounds that the paper advises.
+R. Sutton, "Adapting bias by gradient descent: an incremental version of delta-bar-delta" (AAAI 1992), figure 2 and the
+bounds that the paper advises.
 
-An index that occurs more than once is one weight, whose x_i is the sum of the values: the square would not be that of the parts.
+An index that occurs more than once is one weight, whose x_i is the sum of the values: the square would not be that of
+the parts.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ LOWEST = -10.0
 
 @kernel
 def merged(sums, index, value, n):
-    """x [n]: the sum of an index's values where it occurs first, 0 where it occurs again. `sums` [F + 1] holds zeros, before and after."""
+    """x [n]: the sum of an index's values where it occurs first, 0 where it occurs again. `sums` [F + 1] holds zeros,
+    before and after."""
     x = np.empty(n)
     for j in range(n):
         sums[index[j]] += value[j]

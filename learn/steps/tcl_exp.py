@@ -1,8 +1,10 @@
-"""Temporal coherence learning with an exponential transfer function: steps fall faster as soon as updates begin to cancel.
+"""Temporal coherence learning with an exponential transfer function: steps fall faster as soon as updates begin to
+cancel.
 
     alpha_i = exp(beta (|N_i| / A_i - 1)),   else as in `learn/steps/tcl.py`
 
-S. Bagheri, M. Thill, P. Koch and W. Konen, "Online adaptable learning rates for the game Connect-4" (IEEE TCIAIG 2016): TCL-EXP with beta = 2.7.
+S. Bagheri, M. Thill, P. Koch and W. Konen, "Online adaptable learning rates for the game Connect-4" (IEEE TCIAIG 2016):
+TCL-EXP with beta = 2.7.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""CMA-ES through ask and tell: the package `cma` (N. Hansen, https://github.com/CMA-ES/pycma), which learns the shape of the distribution it draws from.
+"""CMA-ES through ask and tell: the package `cma` (N. Hansen, https://github.com/CMA-ES/pycma), which learns the shape
+of the distribution it draws from.
 
-The best of its kind up to about a thousand weights; its matrix of n x n numbers is no use beyond. The package's object is a web of Python objects, which a checkpoint without pickles
-cannot hold. So its state here is what it was told: the fitness of every generation. To restore, the generations are told again; nothing is played, and as every draw is keyed by
-(seed, generation), the result is the same to the bit.
+The best of its kind up to about a thousand weights; its matrix of n x n numbers is no use beyond. The package's object
+is a web of Python objects, which a checkpoint without pickles cannot hold. So its state here is what it was told: the
+fitness of every generation. To restore, the generations are told again; nothing is played, and as every draw is keyed
+by (seed, generation), the result is the same to the bit.
 """
 
 from __future__ import annotations

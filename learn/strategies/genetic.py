@@ -8,13 +8,15 @@
     mutation    s' = s exp(tau0 N(0,1) + tau1 N_i(0,1)),  w_i' = w_i + s_i' N_i(0,1)    with tau0 = 1/sqrt(2 n), tau1 = 1/sqrt(2 sqrt(n))
                 or one s for all genes: s' = s exp(N(0,1) / sqrt(n))              (Schwefel 1995; Baeck & Schwefel 1993, section 2.2)
 
-Fitness is noisy, so the best of a generation is mostly the luckiest. Four things are done about it. Elites live on and are measured again each generation.
-Who is an elite is decided by a running mean of the *advantage* over the generation's average, in which old generations count less and less:
+Fitness is noisy, so the best of a generation is mostly the luckiest. Four things are done about it. Elites live on and
+are measured again each generation. Who is an elite is decided by a running mean of the *advantage* over the
+generation's average, in which old generations count less and less:
 
     S <- d S + games (fitness - average),  G <- d G + games,  estimate = S / (G + doubt)
 
-where `doubt` games of average play are mixed in: a newcomer's few games must show more than an elite's many. What is measured and exported can be the mean of the elites, in which
-their errors cancel. And it can be averaged over generations, for selection by noise makes the population drift.
+where `doubt` games of average play are mixed in: a newcomer's few games must show more than an elite's many. What is
+measured and exported can be the mean of the elites, in which their errors cancel. And it can be averaged over
+generations, for selection by noise makes the population drift.
 
 Letters: N individuals, E elites (the first E rows), C = N - E children, n genes.
 """
@@ -65,14 +67,16 @@ class GeneticOptions:
     answer: Annotated[str, OneOf(ANSWERS)] = "mean"
     """what is measured and exported: elite (the one with the best record) or mean (of all elites)"""
     average: Share = 0.0
-    """decay per generation of the exponential average over generations of what is measured and exported; 0: the last one's"""
+    """decay per generation of the exponential average over generations of what is measured and exported; 0: the last
+    one's"""
 
 
 class Genetic:
     """A `Strategy`."""
 
     def __init__(self, start: np.ndarray, options: GeneticOptions, *, seed: int, groups: np.ndarray) -> None:
-        """`start` [n]: the first generation is spread around it. `groups` [n]: of genes that `uniform` hands on whole."""
+        """`start` [n]: the first generation is spread around it. `groups` [n]: of genes that `uniform` hands on
+        whole."""
         self.options, self.seed, self.generation = options, seed, 0
         self._groups, self._start = groups, np.asarray(start, np.float32)
         random = random_of(seed, 0, BEGIN)
@@ -146,8 +150,8 @@ class Genetic:
     # --- what is logged ---------------------------------------------------------------------------------------
 
     def _describe(self, fitness: Fitness, before: np.ndarray) -> dict[str, float]:
-        """Those of `describe`; ga/sigma: geometric mean of the mutation steps. ga/elite_expected: the elites' advantage over the average by their records;
-        ga/elite_retest: the same measured anew by this generation's games."""
+        """Those of `describe`; ga/sigma: geometric mean of the mutation steps. ga/elite_expected: the elites' advantage
+        over the average by their records; ga/elite_retest: the same measured anew by this generation's games."""
         scalars = describe(self.population, fitness, float(np.exp(self.log_sigma.mean(dtype=np.float64))))
         if self.generation > 0:
             now = fitness.mean[: len(before)] - fitness.mean.mean()
@@ -206,13 +210,15 @@ def blend(random: np.random.Generator, a: np.ndarray, b: np.ndarray, alpha: floa
 
 
 def exchange(random: np.random.Generator, a: np.ndarray, b: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Uniform crossover of a [C, n] and b [C, n]: each of the `groups` [n] of genes from one of them, with the same chance."""
+    """Uniform crossover of a [C, n] and b [C, n]: each of the `groups` [n] of genes from one of them, with the same
+    chance."""
     from_b = random.random((len(a), int(groups.max()) + 1), np.float32) < 0.5
     return np.where(from_b[:, groups], b, a)
 
 
 def mutate(random: np.random.Generator, genomes: np.ndarray, log_sigma: np.ndarray, least: float) -> None:
-    """Self-adaptive mutation of genomes [C, n] and their log sigma [C, n] or [C, 1], in place; see the module's equations."""
+    """Self-adaptive mutation of genomes [C, n] and their log sigma [C, n] or [C, 1], in place; see the module's
+    equations."""
     n = genomes.shape[1]
     if log_sigma.shape[1] == 1:
         log_sigma += random.standard_normal(log_sigma.shape, np.float32) / np.float32(np.sqrt(n))

@@ -2,7 +2,8 @@
 
     genomes = strategy.ask();  measure them;  strategy.tell(fitness);  strategy.best()
 
-A strategy knows no game: it sees vectors and how good they were. Every random number is keyed by (seed, generation), so a strategy goes on exactly from its state.
+A strategy knows no game: it sees vectors and how good they were. Every random number is keyed by (seed, generation), so
+a strategy goes on exactly from its state.
 
 Letters: N individuals of a generation, n numbers of a genome.
 """
@@ -44,8 +45,9 @@ def random_of(seed: int, generation: int, purpose: int) -> np.random.Generator:
 
 
 def describe(population: np.ndarray, fitness: Fitness, sigma: float) -> dict[str, float]:
-    """What every strategy logs. ga/best, ga/mean, ga/median, ga/worst: fitness of this generation, points a game (best is of the first in rank, and a maximum over
-    noise: no strength). ga/sigma: the mean step of mutations. ga/diversity: mean distance of the individuals to their centroid over its norm."""
+    """What every strategy logs. ga/best, ga/mean, ga/median, ga/worst: fitness of this generation, points a game (best
+    is of the first in rank, and a maximum over noise: no strength). ga/sigma: the mean step of mutations. ga/diversity:
+    mean distance of the individuals to their centroid over its norm."""
     centroid = population.mean(axis=0)
     distance = np.linalg.norm(population - centroid, axis=1).mean()
     return {

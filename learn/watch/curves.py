@@ -1,7 +1,8 @@
 """Strength curves of runs, and their picture.
 
-Runs are compared at equal games and at equal seconds of training; measurements are not counted in either. A method has one colour, an experiment of it one style of line, so runs that
-differ in their seed look alike and have one entry in the legend.
+Runs are compared at equal games and at equal seconds of training; measurements are not counted in either. A method has
+one colour, an experiment of it one style of line, so runs that differ in their seed look alike and have one entry in
+the legend.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def outcome_color(outcome: int, largest: int) -> str:
 
 
 def reliability_picture(found: Reliability) -> Image.Image:
-    """Score that came true (upwards) against predicted score (to the right), a mark a bin, its area the share of positions; the
-    diagonal is perfect calibration."""
+    """Score that came true (upwards) against predicted score (to the right), a mark a bin, its area the share of
+    positions; the diagonal is perfect calibration."""
     size = SIDE + 2 * MARGIN
     picture = Image.new("RGB", (size, size), GROUND)
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(14)

@@ -1,9 +1,10 @@
 """Weights drawn where they belong: on the squares of a board, or on the points of backgammon.
 
-Which feature describes which square is found out, not declared, so that it works for a game nobody here has seen: over positions of random
-games, a feature belongs to a square and a piece if it is active exactly where `cells` says that this piece stands there, always with the same
-value; or, signed, with one value for 1 and its opposite for 2. Which way up the board stands is found out too, from the game's own picture: where pixels
-change as cells change. Backgammon's inputs count checkers, so its points are drawn as stacks of what each further checker adds.
+Which feature describes which square is found out, not declared, so that it works for a game nobody here has seen: over
+positions of random games, a feature belongs to a square and a piece if it is active exactly where `cells` says that
+this piece stands there, always with the same value; or, signed, with one value for 1 and its opposite for 2. Which way
+up the board stands is found out too, from the game's own picture: where pixels change as cells change. Backgammon's
+inputs count checkers, so its points are drawn as stacks of what each further checker adds.
 
 Letters: N positions, F features, C cells, W integers a state.
 """
@@ -127,7 +128,8 @@ def layout_of(game: Game) -> Layout:
 
 
 def _directions(game: Game) -> tuple[bool, bool]:
-    """Whether row numbers grow downwards and column numbers to the right: do pixels change lower where cells change in higher rows?"""
+    """Whether row numbers grow downwards and column numbers to the right: do pixels change lower where cells change in
+    higher rows?"""
     assert game.board is not None
     states = [game.unrow(row) for row in random_rows(game, 40 * PAIRS)]
     first = [state for state in states if game.rules.seat(state) == 0]  # a board that turns with the mover stands still
@@ -180,8 +182,8 @@ def board_svg(
 
 
 def points_svg(weights: dict[str, float], side: str, largest: float, *, size: float = 13.0, texts: bool = True) -> str:
-    """Backgammon's points with four checkers each, coloured by `stack_values`. The mover's home is bottom right; the opponent's points
-    are drawn where they are on that board."""
+    """Backgammon's points with four checkers each, coloured by `stack_values`. The mover's home is bottom right; the
+    opponent's points are drawn where they are on that board."""
     values = stack_values(weights, side)
     width, height = 13.4 * 2 * size, 2 * (len(PARTS) + 1.6) * 2 * size
     parts = [tag("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, fill="#f1ead9", stroke=FAINT)]
@@ -206,8 +208,8 @@ def points_svg(weights: dict[str, float], side: str, largest: float, *, size: fl
 
 
 def stack_values(weights: dict[str, float], side: str) -> dict[int, list[float]]:
-    """What the first, second, third and every further checker on each point 1..24 adds, less the mean of all these: a side always has fifteen
-    checkers, so that the same number more for each would change nothing."""
+    """What the first, second, third and every further checker on each point 1..24 adds, less the mean of all these: a
+    side always has fifteen checkers, so that the same number more for each would change nothing."""
     steps = {
         point: [weights[f"{side}_{point}_{part}"] / (2 if part == "more" else 1) for part in PARTS]
         for point in range(1, 25)

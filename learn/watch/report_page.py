@@ -1,6 +1,8 @@
-"""The parts that a report is made of: an HTML page without any other file, charts and boards as SVG, pictures as PNG inside the page.
+"""The parts that a report is made of: an HTML page without any other file, charts and boards as SVG, pictures as PNG
+inside the page.
 
-Every text from outside goes through `tag`, which escapes it. Colours run from blue (bad for the mover) over white to orange (good).
+Every text from outside goes through `tag`, which escapes it. Colours run from blue (bad for the mover) over white to
+orange (good).
 """
 
 from __future__ import annotations

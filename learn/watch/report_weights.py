@@ -1,4 +1,5 @@
-"""The part of a report that shows what an evaluator has learned: its weights on the board, and the largest of those that have no place there.
+"""The part of a report that shows what an evaluator has learned: its weights on the board, and the largest of those
+that have no place there.
 
     linear     the weight of each feature (with a head over outcome classes the slope of the value: `deltaw.learn.watch.tensorboard.slopes`)
     mlp        the mean of dv/dx over positions of its own games: what a little more of an input is worth there, and
@@ -125,7 +126,8 @@ def _units(evaluator: Evaluator, x: np.ndarray, drawing: Drawing) -> list[str]:
 
 
 def unit_importance(evaluator: Evaluator, x: np.ndarray) -> np.ndarray:
-    """float64 [H]: standard deviation of each first-layer activation over x [N, F], times the length of its outgoing weights."""
+    """float64 [H]: standard deviation of each first-layer activation over x [N, F], times the length of its outgoing
+    weights."""
     tensors = evaluator.tensors
     before = x @ tensors["weight0"] + tensors["bias0"]
     after = ACTIVATIONS[evaluator.description.activation]()(torch.from_numpy(before)).double().numpy()

@@ -123,7 +123,8 @@ class Board:
             self._with_interval("strength_by_second", result, int(seconds))
 
     def again(self, records: list[dict[str, Any]]) -> None:
-        """Points by seconds of an earlier sitting, which TensorBoard takes back where the seconds are more than the games."""
+        """Points by seconds of an earlier sitting, which TensorBoard takes back where the seconds are more than the
+        games."""
         for r in records:
             if int(r["seconds"]) >= self._purged_from > 0:
                 earlier = Strength(r["opponent"], r["ppg"], r["standard_error"], r["match_games"])
@@ -205,14 +206,15 @@ def watched(game: Game, features: FeatureSet) -> tuple[np.ndarray, list[str]]:
 
 
 def slopes(evaluator: Evaluator, index: np.ndarray) -> np.ndarray:
-    """What a linear evaluator's value gains by each of these features, up to the head's slope: the weight, or with a head over K
-    classes 1/K sum_k outcome_k w_k, the derivative where all chances are 1/K (the outcomes sum to 0)."""
+    """What a linear evaluator's value gains by each of these features, up to the head's slope: the weight, or with a
+    head over K classes 1/K sum_k outcome_k w_k, the derivative where all chances are 1/K (the outcomes sum to 0)."""
     weight = evaluator.tensors["weight0"][index]
     return weight @ (outcome_values(evaluator) / weight.shape[1])
 
 
 def _quiet_about_files(failure: threading.ExceptHookArgs) -> None:
-    """TensorBoard writes in a thread of its own, and its next call raises what went wrong there: no traceback from the thread as well."""
+    """TensorBoard writes in a thread of its own, and its next call raises what went wrong there: no traceback from the
+    thread as well."""
     if not issubclass(failure.exc_type, OSError):
         threading.__excepthook__(failure)
 

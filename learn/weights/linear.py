@@ -1,4 +1,5 @@
-"""Linear evaluators and n-tuple networks as learners see them: one vector of weights, a sparse list of features, a scalar head.
+"""Linear evaluators and n-tuple networks as learners see them: one vector of weights, a sparse list of features, a
+scalar head.
 
     a = w_F + sum_i w[index_i] x_i,   v = a  (identity)  or  v = scale tanh(a),   dv/da = 1  or  scale (1 - tanh(a)^2)
 
@@ -19,7 +20,8 @@ from deltaw.search.evaluators.leaf import TANH
 
 
 def linear_weights(evaluator: Evaluator, learner: str) -> np.ndarray:
-    """A copy of the weights, float32 [F + 1], the bias last; InputError where `evaluator` is not linear with a scalar head."""
+    """A copy of the weights, float32 [F + 1], the bias last; InputError where `evaluator` is not linear with a scalar
+    head."""
     description = evaluator.description
     if description.kind == "mlp" or description.head == "classes":
         raise InputError(

@@ -1,4 +1,5 @@
-"""Populations: evaluators of one shape, stacked into one whose arrays have a leading axis R, so that kernels can take any of them."""
+"""Populations: evaluators of one shape, stacked into one whose arrays have a leading axis R, so that kernels can take
+any of them."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ Value = TypeVar("Value")
 
 
 class Shared(Generic[Value]):
-    """A value that many jobs read. A job holds this handle and looks at `value`, which nobody may change while jobs run. The value is
-    shared as it is now: share it again after a change."""
+    """A value that many jobs read. A job holds this handle and looks at `value`, which nobody may change while jobs
+    run. The value is shared as it is now: share it again after a change."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -34,7 +34,8 @@ class Backend(Protocol):
         ...
 
     def map(self, function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
-        """function(job) for every job, in the order of the jobs. An exception is that of the first job that raised one."""
+        """function(job) for every job, in the order of the jobs. An exception is that of the first job that raised
+        one."""
         ...
 
     def share(self, value: Value) -> Shared[Value]:

@@ -1,1 +1,2 @@
-"""One file an algorithm, in the form in which it is taught. Each says what it promises; `docs/search.md` compares them."""
+"""One file an algorithm, in the form in which it is taught. Each says what it promises; `docs/search.md` compares
+them."""

@@ -8,7 +8,8 @@ Let V be the minimax value. A search with the window (alpha, beta), alpha < beta
 
 With best moves first it visits b^ceil(d/2) + b^floor(d/2) - 1 leaves instead of b^d; in random order about b^(3d/4).
 
-Source: D. Knuth and R. Moore, "An analysis of alpha-beta pruning" (1975); fail-soft: J. Fishburn, "Another optimization of alpha-beta search" (1983).
+Source: D. Knuth and R. Moore, "An analysis of alpha-beta pruning" (1975); fail-soft: J. Fishburn, "Another optimization
+of alpha-beta search" (1983).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from deltaw.search.tree.stack import leaf_value, leave
 
 @kernel
 def alphabeta(rules, leaf, visitor, state, depth, alpha, beta, stack):
-    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha < beta."""
+    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha
+    < beta."""
     if enter(stack.control):
         return 0.0
     over, result = rules.outcome(state)

@@ -1,4 +1,5 @@
-"""Alpha-beta with a transposition table: a position that is reached by several orders of moves is searched once (LECTURE S18, S12).
+"""Alpha-beta with a transposition table: a position that is reached by several orders of moves is searched once
+(LECTURE S18, S12).
 
 Promises the same as alpha-beta: with V the minimax value and alpha < beta, it returns v with
 
@@ -7,7 +8,8 @@ Promises the same as alpha-beta: with V the minimax value and alpha < beta, it r
 because an entry answers only at the depth at which it was found, and at greater ones where it rests on finished games
 alone. What it says besides, the best or refuting move, is tried first at any depth.
 
-Source: R. Greenblatt, D. Eastlake and S. Crocker, "The Greenblatt chess program" (1967); T. Marsland, "A review of game-tree pruning" (1986).
+Source: R. Greenblatt, D. Eastlake and S. Crocker, "The Greenblatt chess program" (1967); T. Marsland, "A review of
+game-tree pruning" (1986).
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ from deltaw.search.tree.transposition import (
 
 @kernel
 def alphabeta_table(rules, leaf, visitor, state, depth, alpha, beta, stack):
-    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha < beta."""
+    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha
+    < beta."""
     if enter(stack.control):
         return 0.0
     over, result = rules.outcome(state)

@@ -1,21 +1,23 @@
 """AND/OR graph solving: what can be forced? (LECTURE S1)
 
-To bring about "I get at least x" a player needs one good move at his own nodes (OR) and an answer to every move of his opponent (AND). Nodes
-are labelled from the leaves up,
+To bring about "I get at least x" a player needs one good move at his own nodes (OR) and an answer to every move of his
+opponent (AND). Nodes are labelled from the leaves up,
 
     YES    it can be forced           OR: some successor is YES       AND: every successor is
     NO     it can be prevented        OR: every successor is NO       AND: some successor is
     MAYBE  the depth limit hides it   otherwise
 
-and as NO < MAYBE < YES, OR is a maximum and AND a minimum. A finished game is YES or NO, a node at the depth limit MAYBE: the evaluator proves nothing.
-Positions that are reached in several ways are one node of the graph, kept in the table.
+and as NO < MAYBE < YES, OR is a maximum and AND a minimum. A finished game is YES or NO, a node at the depth limit
+MAYBE: the evaluator proves nothing. Positions that are reached in several ways are one node of the graph, kept in the
+table.
 
-Promises, by asking for one outcome class after the other: lower <= V <= upper, where V is the worth of the game if both play on perfectly, without a
-limit. `prove` gives the two. As an algorithm among the others it answers lower = upper = V where they meet, and otherwise the evaluator's opinion,
-brought between them. So it equals minimax wherever the depth reaches all ends of the game, and does not elsewhere.
+Promises, by asking for one outcome class after the other: lower <= V <= upper, where V is the worth of the game if both
+play on perfectly, without a limit. `prove` gives the two. As an algorithm among the others it answers lower = upper = V
+where they meet, and otherwise the evaluator's opinion, brought between them. So it equals minimax wherever the depth
+reaches all ends of the game, and does not elsewhere.
 
-Source: N. Nilsson, "Searching problem-solving and game-playing trees for minimal cost solutions" (1968); A. Martelli and U. Montanari, "Additive
-AND/OR graphs" (1973).
+Source: N. Nilsson, "Searching problem-solving and game-playing trees for minimal cost solutions" (1968); A. Martelli
+and U. Montanari, "Additive AND/OR graphs" (1973).
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ NO, MAYBE, YES = -1, 0, 1
 
 @kernel
 def label(rules, visitor, state, depth, goal, most, stack):
-    """Whether the player in seat `most` can force the outcome number `goal` or a better one, within `depth` moves: YES, NO or MAYBE."""
+    """Whether the player in seat `most` can force the outcome number `goal` or a better one, within `depth` moves: YES,
+    NO or MAYBE."""
     if enter(stack.control):
         return np.int64(MAYBE)
     own = rules.seat(state) == most
@@ -85,7 +88,8 @@ def at_the_end(rules, visitor, state, depth, result, own, goal):
 
 @kernel
 def answers(table, row, depth):
-    """What was proven in fewer moves is proven; what remained open with more remains open. So a label is always that of the tree `depth` deep."""
+    """What was proven in fewer moves is proven; what remained open with more remains open. So a label is always that of
+    the tree `depth` deep."""
     found_at = entry_depth(table, row)
     if entry_value(table, row) == MAYBE:
         return found_at >= depth
@@ -106,7 +110,8 @@ def tell(rules, visitor, state, depth, goal, own, found, control):
 
 @kernel
 def proven(rules, visitor, state, depth, most, stack):
-    """(lower, upper): the best outcome that the player in seat `most` can force within `depth` moves, and the best that nobody can deny him."""
+    """(lower, upper): the best outcome that the player in seat `most` can force within `depth` moves, and the best that
+    nobody can deny him."""
     lower, upper = 0, len(rules.outcomes) - 1
     for goal in range(len(rules.outcomes) - 1, 0, -1):
         found = label(rules, visitor, state, depth, goal, most, stack)

@@ -5,10 +5,12 @@
          = sum over i of P(i) V(chance(s, i))          chance node
          = max over moves m of +-V(play(s, m))         decision; minus exactly when `seat` changes
 
-Depth counts moves. A chance node costs no depth, so a limit never falls between the dice and the move behind them. Values are exact to the
-last rounding: nothing is pruned. Searches that prune, and `search/players/plies.py`, which does two plies in batches, must agree with this file.
+Depth counts moves. A chance node costs no depth, so a limit never falls between the dice and the move behind them.
+Values are exact to the last rounding: nothing is pruned. Searches that prune, and `search/players/plies.py`, which does
+two plies in batches, must agree with this file.
 
-Source: D. Michie, "Game-playing and game-learning automata" (1966); S. Russell and P. Norvig, Artificial Intelligence, "Stochastic games".
+Source: D. Michie, "Game-playing and game-learning automata" (1966); S. Russell and P. Norvig, Artificial Intelligence,
+"Stochastic games".
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from deltaw.search.tree.stack import leaf_value, leave
 
 @kernel
 def expectiminimax(rules, leaf, visitor, state, depth, stack):
-    """Value of `state` for its mover, `depth` moves deep. Precondition: depth >= 1 where `state` is a decision behind a chance node."""
+    """Value of `state` for its mover, `depth` moves deep. Precondition: depth >= 1 where `state` is a decision behind a
+    chance node."""
     if enter(stack.control):
         return 0.0
     over, result = rules.outcome(state)

@@ -1,7 +1,7 @@
 """Fallible opponent: probabilities on the opponent's moves too, and hope for a mistake (LECTURE S21).
 
-The opponent plays his best reply with probability p and one of the n - 1 others, evenly, with probability 1 - p; an only reply for certain.
-For me
+The opponent plays his best reply with probability p and one of the n - 1 others, evenly, with probability 1 - p; an
+only reply for certain. For me
 
     F(s) = max over moves m of F(play(s, m))                      I am on turn
          = p x min + (1 - p) / (n - 1) x (sum - min)              he is: min and sum over his n replies, by their F
@@ -10,11 +10,11 @@ For me
 
 Replies are counted by their results: two codes for the same result are one reply.
 
-**Promise.** F, exactly, whatever the window: an average needs exact values, so nothing is cut off. The smaller p, the larger F: it is never
-less than minimax (expectiminimax), and equal at p = 1.
+**Promise.** F, exactly, whatever the window: an average needs exact values, so nothing is cut off. The smaller p, the
+larger F: it is never less than minimax (expectiminimax), and equal at p = 1.
 
-**Where it errs.** Against an opponent who makes no mistakes it gives away what minimax would have kept: at p < 1 a move may be preferred
-that loses to the best reply.
+**Where it errs.** Against an opponent who makes no mistakes it gives away what minimax would have kept: at p < 1 a move
+may be preferred that loses to the best reply.
 
 Source: the lecture; P. Jansen, "Problematic positions and speculative play" (1990).
 """

@@ -1,19 +1,21 @@
 """Heuristic continuation: chosen leaves only are deepened (LECTURE S15).
 
-A leaf that a noisy move has just led to (the game's own mark, `Rules.noisy`: the king is in check, a pawn is about to queen) is no place to
-evaluate: the search goes on there by `plies` full-width moves, at most `times` times in one line.
+A leaf that a noisy move has just led to (the game's own mark, `Rules.noisy`: the king is in check, a pawn is about to
+queen) is no place to evaluate: the search goes on there by `plies` full-width moves, at most `times` times in one line.
 
     C(s, 0, t) = C(s, plies, t - 1)        the move that led to s is noisy and t > 0
                = evaluate(s)               otherwise
     C(s, d, t) = max over moves m of C(play(s, m), d - 1, t)
 
-**Promise.** Every line is searched to the depth, and chosen ones by `plies` x `times` further; the value is that of minimax on the tree so
-extended, with fail-soft windows. With plies = 0 or times = 0, or in a game without noisy moves, it is minimax.
+**Promise.** Every line is searched to the depth, and chosen ones by `plies` x `times` further; the value is that of
+minimax on the tree so extended, with fail-soft windows. With plies = 0 or times = 0, or in a game without noisy moves,
+it is minimax.
 
-**Where it errs.** It sees a threat only where the game marks the move that makes it, and its own leaves have a horizon again.
+**Where it errs.** It sees a threat only where the game marks the move that makes it, and its own leaves have a horizon
+again.
 
-Source: the lecture; C. Shannon, "Programming a computer for playing chess" (1950), whose type B strategy follows forceful variations
-further than others.
+Source: the lecture; C. Shannon, "Programming a computer for playing chess" (1950), whose type B strategy follows
+forceful variations further than others.
 """
 
 from __future__ import annotations

@@ -1,21 +1,23 @@
-"""Heuristic pruning: of every node only the children that look best are searched, and fewer of them the worse the node looks (LECTURE S16).
+"""Heuristic pruning: of every node only the children that look best are searched, and fewer of them the worse the node
+looks (LECTURE S16).
 
     Factor(node) = Factor(parent) - Rank(node)
 
-A node searches its Factor(node) best-looking moves. The moves of a node are ranked 1, 2, 3 ... by the static values of their results, best
-for the mover first, equals in the game's order; so the k-th best child gets k fewer children than its parent may have. A node with no
-factor left is evaluated, like a leaf. The state a search starts from has the factor of the options; under `deltaw.search.tree.algorithm.search` these
-are the results of the root's moves, all of which are looked at.
+A node searches its Factor(node) best-looking moves. The moves of a node are ranked 1, 2, 3 ... by the static values of
+their results, best for the mover first, equals in the game's order; so the k-th best child gets k fewer children than
+its parent may have. A node with no factor left is evaluated, like a leaf. The state a search starts from has the factor
+of the options; under `deltaw.search.tree.algorithm.search` these are the results of the root's moves, all of which are
+looked at.
 
-**Promise.** The value is that of minimax on the tree so thinned, with fail-soft windows. With factor >= depth x most moves of a position
-nothing is thinned and it is minimax. At most C(factor, k) nodes are k moves away from the start: as many as there are ways to choose k
-ranks.
+**Promise.** The value is that of minimax on the tree so thinned, with fail-soft windows. With factor >= depth x most
+moves of a position nothing is thinned and it is minimax. At most C(factor, k) nodes are k moves away from the start: as
+many as there are ways to choose k ranks.
 
-**Where it errs.** A move whose point shows only later (a sacrifice) ranks low and is never seen, be it mine or the opponent's, so the value
-may be wrong in either direction.
+**Where it errs.** A move whose point shows only later (a sacrifice) ranks low and is never seen, be it mine or the
+opponent's, so the value may be wrong in either direction.
 
-Source: the lecture. R. Greenblatt, D. Eastlake and S. Crocker, "The Greenblatt chess program" (1967), look at fewer plausible moves the
-deeper they are.
+Source: the lecture. R. Greenblatt, D. Eastlake and S. Crocker, "The Greenblatt chess program" (1967), look at fewer
+plausible moves the deeper they are.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
          = what the evaluator thinks of s       no depth left
          = the V(play(s, m)) with the largest entry of the mover, over moves m; the first of equals
 
-With two players and payoffs that add up to 0 this is minimax. With more, which of two equals a player takes may change what the others get,
-so the rule for ties is part of the definition, and nothing is pruned. Alliances are not modelled: they would need entries of one player that
-depend on another's.
+With two players and payoffs that add up to 0 this is minimax. With more, which of two equals a player takes may change
+what the others get, so the rule for ties is part of the definition, and nothing is pruned. Alliances are not modelled:
+they would need entries of one player that depend on another's.
 
 Source: C. Luckhardt and K. Irani, "An algorithmic solution of n-person games", AAAI (1986).
 

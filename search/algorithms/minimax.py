@@ -7,7 +7,8 @@
 
 All values are for MAX. Time O(b^d), memory O(b d). The other searches promise to find the same value.
 
-Source: J. von Neumann, "Zur Theorie der Gesellschaftsspiele" (1928); C. Shannon, "Programming a computer for playing chess" (1950).
+Source: J. von Neumann, "Zur Theorie der Gesellschaftsspiele" (1928); C. Shannon, "Programming a computer for playing
+chess" (1950).
 """
 
 from __future__ import annotations

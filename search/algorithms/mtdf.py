@@ -1,14 +1,16 @@
 """MTD(f): the value is closed in by null windows alone, from a first guess f (LECTURE S8).
 
-Every call of alpha-beta with memory asks whether the value is at least some number, and its answer is the next number to ask about, until the bounds
-meet. The value is minimax's; with a window (alpha, beta) the answers stop as soon as they lie outside, with alpha-beta's inequalities:
+Every call of alpha-beta with memory asks whether the value is at least some number, and its answer is the next number
+to ask about, until the bounds meet. The value is minimax's; with a window (alpha, beta) the answers stop as soon as
+they lie outside, with alpha-beta's inequalities:
 
     v <= alpha  =>  V <= v        alpha < v < beta  =>  V = v        v >= beta  =>  V >= v
 
-The better the guess, the fewer the calls: a search of the same position at another depth has left one in the table. Values that come in many small
-steps need more calls than a coarse evaluator's.
+The better the guess, the fewer the calls: a search of the same position at another depth has left one in the table.
+Values that come in many small steps need more calls than a coarse evaluator's.
 
-Source: A. Plaat, J. Schaeffer, W. Pijls and A. de Bruin, "Best-first fixed-depth minimax algorithms", Artificial Intelligence 87 (1996).
+Source: A. Plaat, J. Schaeffer, W. Pijls and A. de Bruin, "Best-first fixed-depth minimax algorithms", Artificial
+Intelligence 87 (1996).
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Options(NamedTuple):
 
 @kernel
 def mtdf(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
-    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha < beta."""
+    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha
+    < beta."""
     lower, upper = -np.inf, np.inf
     value = min(max(first_guess(rules, state, options, stack.table), alpha), beta)
     while lower < upper and lower < beta and upper > alpha:

@@ -1,6 +1,7 @@
 """Negamax: minimax with one rule for both sides (LECTURE S3), since min(a, b) = -max(-a, -b).
 
-Values are for whoever is on turn, and flip exactly when the turn changes. This is the plain search that every exact one is tested against.
+Values are for whoever is on turn, and flip exactly when the turn changes. This is the plain search that every exact one
+is tested against.
 
 Source: D. Knuth and R. Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6 (1975).
 """

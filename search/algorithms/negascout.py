@@ -1,11 +1,13 @@
-"""NegaScout, or principal variation search: the first move with the full window, the others only asked whether they are better (LECTURE S5).
+"""NegaScout, or principal variation search: the first move with the full window, the others only asked whether they are
+better (LECTURE S5).
 
 Promises the same as alpha-beta: with V the minimax value and alpha < beta, it returns v with
 
     v <= alpha  =>  V <= v        alpha < v < beta  =>  V = v        v >= beta  =>  V >= v
 
-A move after the first is searched with a null window, (bound, the next number above it): one that fails high is searched again. In chess this
-saves about 10 % of the nodes of alpha-beta; where the first move is seldom best it costs more than it saves.
+A move after the first is searched with a null window, (bound, the next number above it): one that fails high is
+searched again. In chess this saves about 10 % of the nodes of alpha-beta; where the first move is seldom best it costs
+more than it saves.
 
 Source: A. Reinefeld, "An improvement to the Scout tree search algorithm", ICCA Journal 6 (1983).
 """
@@ -22,7 +24,8 @@ from deltaw.search.tree.stack import leaf_value, leave
 
 @kernel
 def negascout(rules, leaf, visitor, state, depth, alpha, beta, stack):
-    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha < beta."""
+    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha
+    < beta."""
     if enter(stack.control):
         return 0.0
     over, result = rules.outcome(state)
@@ -53,8 +56,9 @@ def negascout(rules, leaf, visitor, state, depth, alpha, beta, stack):
 
 @kernel
 def failed_high_exactly(depth, same):
-    """Whether a move of a node `depth` above the leaves is worth just what a null window below it gave: it is a leaf itself, or the opponent has
-    compared all his replies, which are leaves. Then nothing need be searched again (Reinefeld)."""
+    """Whether a move of a node `depth` above the leaves is worth just what a null window below it gave: it is a leaf
+    itself, or the opponent has compared all his replies, which are leaves. Then nothing need be searched again
+    (Reinefeld)."""
     return depth == 1 or (depth == 2 and not same)
 
 

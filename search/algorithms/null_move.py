@@ -1,7 +1,8 @@
 """Null-move pruning: if even a free move does not help the opponent, this line is good enough (LECTURE S17).
 
-With d moves left and a finite bound beta the mover first passes (`Rules.null`). If the position is still worth beta or more after a search
-that is `reduction` plies shallower, moving is taken to be worth as much, and the node is cut off. Not
+With d moves left and a finite bound beta the mover first passes (`Rules.null`). If the position is still worth beta or
+more after a search that is `reduction` plies shallower, moving is taken to be worth as much, and the node is cut off.
+Not
 
     twice in a row, which would be the same position, shallower;
     where the game allows no pass (a king in check) or no more than `reduction` moves are left;
@@ -9,17 +10,18 @@ that is `reduction` plies shallower, moving is taken to be worth as much, and th
 
 A node so cut off returns beta and no more, so that nothing of the shallower search is passed on as a value.
 
-**The guard.** In zugzwang passing is better than every move, and the rule errs. With `guard` a pass that reaches beta is verified: the
-position itself, no pass at its root, is searched `reduction` plies shallower and must reach beta as well. What the guard sees is as shallow
-as that.
+**The guard.** In zugzwang passing is better than every move, and the rule errs. With `guard` a pass that reaches beta
+is verified: the position itself, no pass at its root, is searched `reduction` plies shallower and must reach beta as
+well. What the guard sees is as shallow as that.
 
-**Promise.** The inequalities of alpha-beta hold wherever this does: no pass that reaches beta at the reduced depth (and, with the guard, a
-reduced search that does) stands where no move would reach it. That is the null-move observation, true wherever having the move is no
-disadvantage and the plies saved hide nothing. With reduction >= depth, or in a game without passes, it is alpha-beta. The visitor is told
-nothing about nodes cut off by a pass, and everything above them rests on the observation.
+**Promise.** The inequalities of alpha-beta hold wherever this does: no pass that reaches beta at the reduced depth
+(and, with the guard, a reduced search that does) stands where no move would reach it. That is the null-move
+observation, true wherever having the move is no disadvantage and the plies saved hide nothing. With reduction >= depth,
+or in a game without passes, it is alpha-beta. The visitor is told nothing about nodes cut off by a pass, and everything
+above them rests on the observation.
 
-Source: C. Donninger, "Null move and deep search: selective-search heuristics for obtuse chess programs", ICCA Journal 16 (1993); the guard:
-O. David-Tabibi and N. Netanyahu, "Verified null-move pruning", ICGA Journal 25 (2002).
+Source: C. Donninger, "Null move and deep search: selective-search heuristics for obtuse chess programs", ICCA Journal
+16 (1993); the guard: O. David-Tabibi and N. Netanyahu, "Verified null-move pruning", ICGA Journal 25 (2002).
 """
 
 from __future__ import annotations

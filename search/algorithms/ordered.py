@@ -1,11 +1,12 @@
 """Alpha-beta with ordered moves: what looks best to the evaluator is searched first (LECTURE S12).
 
-Order changes no value, only how much is cut off: with the best move first everywhere, alpha-beta visits about the square root of minimax's
-leaves, with the worst one first as many. The promise is that of `search/algorithms/alphabeta.py`, to the letter.
+Order changes no value, only how much is cut off: with the best move first everywhere, alpha-beta visits about the
+square root of minimax's leaves, with the worst one first as many. The promise is that of
+`search/algorithms/alphabeta.py`, to the letter.
 
-The price is one evaluation for every move of a node with two plies or more below it (at the last ply the evaluations are the search
-itself). They are not counted as nodes. The other order that the lecture names, by the values of the previous iteration, is what iterative
-deepening does at the root (`search/tree/algorithm.py`).
+The price is one evaluation for every move of a node with two plies or more below it (at the last ply the evaluations
+are the search itself). They are not counted as nodes. The other order that the lecture names, by the values of the
+previous iteration, is what iterative deepening does at the root (`search/tree/algorithm.py`).
 
 Source: J. Slagle and J. Dixon, "Experiments with some programs that search game trees", Journal of the ACM 16 (1969).
 """
@@ -48,7 +49,8 @@ def ordered(rules, leaf, visitor, state, depth, alpha, beta, stack):
 
 @kernel
 def order_moves(rules, leaf, state, moves, scores, n, stack):
-    """Sorts moves[:n] by the static values of their results, best for the mover first; equals stay in the game's order."""
+    """Sorts moves[:n] by the static values of their results, best for the mover first; equals stay in the game's
+    order."""
     mover = rules.seat(state)
     for i in range(n):
         move = moves[i]

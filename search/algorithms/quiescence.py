@@ -3,17 +3,19 @@
     Q(s, 0) = evaluate(s)
     Q(s, k) = max of evaluate(s) and, over the noisy moves m, of Q(play(s, m), k - 1)      the mover stands pat or goes on
 
-and at the cut-off alpha-beta takes Q(s, plies) for evaluate(s). The game says which moves are noisy (`Rules.noisy`: captures, say).
+and at the cut-off alpha-beta takes Q(s, plies) for evaluate(s). The game says which moves are noisy (`Rules.noisy`:
+captures, say).
 
-**Promise.** The value is that of minimax on the tree so extended, with fail-soft windows. At the cut-off it is at least the static value
-for whoever is on turn there; a line ends where no noisy move is left, where the mover would rather stand pat, or after `plies` of them.
-With plies = 0, or in a game without noisy moves, it is minimax.
+**Promise.** The value is that of minimax on the tree so extended, with fail-soft windows. At the cut-off it is at least
+the static value for whoever is on turn there; a line ends where no noisy move is left, where the mover would rather
+stand pat, or after `plies` of them. With plies = 0, or in a game without noisy moves, it is minimax.
 
-**Where it errs.** Standing pat supposes that some quiet move keeps what the position is worth. Where every quiet move loses (zugzwang, a
-threat that must be parried) the static value is too good, and a quiet refutation just beyond the cut-off is not seen at all.
+**Where it errs.** Standing pat supposes that some quiet move keeps what the position is worth. Where every quiet move
+loses (zugzwang, a threat that must be parried) the static value is too good, and a quiet refutation just beyond the
+cut-off is not seen at all.
 
-Source: C. Shannon, "Programming a computer for playing chess" (1950), section 4; D. Beal, "A generalised quiescence search algorithm"
-(1990).
+Source: C. Shannon, "Programming a computer for playing chess" (1950), section 4; D. Beal, "A generalised quiescence
+search algorithm" (1990).
 """
 
 from __future__ import annotations
@@ -36,9 +38,11 @@ class Options(NamedTuple):
 
 @kernel
 def quiescence(rules, leaf, visitor, state, row, alpha, beta, options, stack):
-    """Bound of the value of `state` for its mover, `row` - plies moves before the cut-off. Precondition: alpha < beta, row >= 0.
+    """Bound of the value of `state` for its mover, `row` - plies moves before the cut-off. Precondition: alpha < beta,
+    row >= 0.
 
-    A line counts `row` down to 0, so that plies beyond the cut-off have rows of the stack as well; the visitor is told depths below 0 there.
+    A line counts `row` down to 0, so that plies beyond the cut-off have rows of the stack as well; the visitor is told
+    depths below 0 there.
     """
     if enter(stack.control):
         return 0.0

@@ -3,7 +3,8 @@
     EVAL(s)      the minimax value: that of the first move, then of every other one for which TEST says that it beats the best so far
     TEST(s, x)   whether the value is > x (or >= x), without finding it: one move suffices for a yes, or one reply for a no
 
-EVAL equals minimax on every position. TEST looks at no more leaves than alpha-beta with a null window; a move that passes is searched twice.
+EVAL equals minimax on every position. TEST looks at no more leaves than alpha-beta with a null window; a move that
+passes is searched twice.
 
 Source: J. Pearl, "SCOUT: a simple game-searching algorithm with proven optimal properties", AAAI (1980).
 """

@@ -1,24 +1,29 @@
-"""Singular extension: a move that is clearly better than all others is followed one ply deeper, beyond the cut-off (LECTURE S14).
+"""Singular extension: a move that is clearly better than all others is followed one ply deeper, beyond the cut-off
+(LECTURE S14).
 
-A move is *singular* when searches of reduced depth find it better than every other move of its position by more than `margin`; an only move
-always is, for a finite margin. With d moves left to the cut-off and e extensions left in the line, and r(m) the value of the move m by
-plain alpha-beta max(0, d - 1 - reduction) moves deep,
+A move is *singular* when searches of reduced depth find it better than every other move of its position by more than
+`margin`; an only move always is, for a finite margin. With d moves left to the cut-off and e extensions left in the
+line, and r(m) the value of the move m by plain alpha-beta max(0, d - 1 - reduction) moves deep,
 
     S(s, d, e) = max over moves m of S(play(s, m), d - 1, e), but S(play(s, m), d, e - 1) for a singular one        d > 0
     S(s, 0, e) = max of S(play(s, m), 0, e - 1) and r of the second best move                                       m is singular
                = evaluate(s)                                                                                        there is no such move
     S(s, d, 0) = the value of alpha-beta
 
-So beyond the cut-off the search has one branch: quiescence with b = 1, but the evaluator picks the move, not a mark of the game.
+So beyond the cut-off the search has one branch: quiescence with b = 1, but the evaluator picks the move, not a mark of
+the game.
 
-**Promise.** Every line is searched at least as deep as by alpha-beta, and by at most `extensions` plies deeper; the value is that of
-minimax on the tree so extended, with fail-soft windows. With extensions = 0 or margin = inf it is minimax.
+**Promise.** Every line is searched at least as deep as by alpha-beta, and by at most `extensions` plies deeper; the
+value is that of minimax on the tree so extended, with fail-soft windows. With extensions = 0 or margin = inf it is
+minimax.
 
-**Where it errs.** Whether a move stands out is decided by a shallower search, which can be wrong both ways; and where two replies are
-equally strong neither is singular, so the threat they carry stays beyond the horizon. The visitor hears nothing of the reduced searches.
+**Where it errs.** Whether a move stands out is decided by a shallower search, which can be wrong both ways; and where
+two replies are equally strong neither is singular, so the threat they carry stays beyond the horizon. The visitor hears
+nothing of the reduced searches.
 
-Source: T. Anantharaman, M. Campbell and F. Hsu, "Singular extensions: adding selectivity to brute-force searching", Artificial Intelligence
-43 (1990). There, principal variations are tested by null windows and results kept in a table; here every node is tested, afresh.
+Source: T. Anantharaman, M. Campbell and F. Hsu, "Singular extensions: adding selectivity to brute-force searching",
+Artificial Intelligence 43 (1990). There, principal variations are tested by null windows and results kept in a table;
+here every node is tested, afresh.
 """
 
 from __future__ import annotations
@@ -50,7 +55,8 @@ class Options(NamedTuple):
 def singular_extension(rules, leaf, visitor, state, depth, left, alpha, beta, options, stack):
     """Bound of S(state, depth, left) for the mover. Precondition: alpha < beta.
 
-    depth + left counts down by one each ply: it is the row of the stack, and tells the visitor how many moves the plain search would go on.
+    depth + left counts down by one each ply: it is the row of the stack, and tells the visitor how many moves the plain
+    search would go on.
     """
     if enter(stack.control):
         return 0.0

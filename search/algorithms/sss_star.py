@@ -1,7 +1,8 @@
 """SSS*: the best of all strategies first (LECTURE S7).
 
-A list OPEN holds triples (path, LIVE or SOLVED, h): each stands for all strategies of MAX that begin by this path, and h bounds what the best of
-them is worth. The operator Gamma changes the triple with the highest h, the leftmost of equals:
+A list OPEN holds triples (path, LIVE or SOLVED, h): each stands for all strategies of MAX that begin by this path, and
+h bounds what the best of them is worth. The operator Gamma changes the triple with the highest h, the leftmost of
+equals:
 
     SOLVED at the root     h is the minimax value
     SOLVED below MAX       1  his node is SOLVED with h; all other triples below it are dropped
@@ -11,14 +12,16 @@ them is worth. The operator Gamma changes the triple with the highest h, the lef
                            5  a node of MIN: its first child becomes LIVE with h
                            6  a node of MAX: all its children become LIVE with h
 
-MAX is the player who is asked at the root; a node is his or MIN's by whose turn it is, however often one of them moves in a row.
+MAX is the player who is asked at the root; a node is his or MIN's by whose turn it is, however often one of them moves
+in a row.
 
-The value equals minimax. No leaf is visited that alpha-beta with the same order of moves does not visit; the price is memory: with b moves and turns
-that alternate, OPEN may hold b^ceil(d/2) triples. The search is refused beforehand where that is more than the machine has; the list itself
-grows as it is needed.
+The value equals minimax. No leaf is visited that alpha-beta with the same order of moves does not visit; the price is
+memory: with b moves and turns that alternate, OPEN may hold b^ceil(d/2) triples. The search is refused beforehand where
+that is more than the machine has; the list itself grows as it is needed.
 
-Source: G. Stockman, "A minimax algorithm better than alpha-beta?", Artificial Intelligence 12 (1979); leftmost among equals: M. Campbell and T. Marsland,
-"A comparison of minimax tree search algorithms", Artificial Intelligence 20 (1983).
+Source: G. Stockman, "A minimax algorithm better than alpha-beta?", Artificial Intelligence 12 (1979); leftmost among
+equals: M. Campbell and T. Marsland, "A comparison of minimax tree search algorithms", Artificial Intelligence 20
+(1983).
 
 Letters: C rows, D depth; n triples are in the list.
 """
@@ -43,13 +46,14 @@ FIRST_ROWS = 1024
 
 
 class Open(NamedTuple):
-    """The list OPEN. A row is a triple, and two orders hold them together: a heap by merit, and neighbours from left to right in the tree."""
+    """The list OPEN. A row is a triple, and two orders hold them together: a heap by merit, and neighbours from left to
+    right in the tree."""
 
     rows: np.ndarray
-    """int64 [C, 6 + D]. Columns:
-    HEAP: not part of the triples, a permutation of the rows; the first n are in use, as a binary heap with the best at 0. PLACE: where in it a triple is.
-    LEFT, RIGHT: its neighbours in the tree, or NONE.
-    PLIES: length of the path. SOLVED: 1, or 0 for LIVE. From PATH on: the way from the root, by numbers of children (Dewey)"""
+    """int64 [C, 6 + D]. Columns: HEAP: not part of the triples, a permutation of the rows; the first n are in use, as a
+    binary heap with the best at 0. PLACE: where in it a triple is. LEFT, RIGHT: its neighbours in the tree, or NONE.
+    PLIES: length of the path. SOLVED: 1, or 0 for LIVE. From PATH on: the way from the root, by numbers of children
+    (Dewey)"""
     merit: np.ndarray
     """float64 [C]: h"""
 
@@ -145,7 +149,8 @@ def drop(listed, triple, n):
 
 @kernel
 def purge(listed, top, n, plies):
-    """Drops all triples but `top` below the node that it passes after so many plies; returns how many are left. They are its neighbours."""
+    """Drops all triples but `top` below the node that it passes after so many plies; returns how many are left. They
+    are its neighbours."""
     rows = listed.rows
     for side in (LEFT, RIGHT):
         while rows[top, side] != NONE and starts_alike(rows, rows[top, side], top, plies):
@@ -215,7 +220,8 @@ def go_on_from_solved(rules, visitor, root, depth, most, listed, n, moves, contr
 
 @kernel
 def go_on_from_live(rules, leaf, visitor, root, depth, most, listed, n, stack):
-    """Cases 4, 5 and 6 of Gamma for the first triple; returns the length of the list. Precondition: there is room for all children."""
+    """Cases 4, 5 and 6 of Gamma for the first triple; returns the length of the list. Precondition: there is room for
+    all children."""
     top, moves = listed.rows[0, HEAP], stack.moves[depth]
     triple, merit = listed.rows[top], listed.merit
     plies = triple[PLIES]

@@ -1,8 +1,9 @@
 """Star1: alpha-beta that goes on below chance nodes (LECTURE S20).
 
-All values lie between the worst outcome L and the best one U of the game. So when some outcomes of the dice have been searched, with the sum of P x V
-so far, and a probability `rest` has not, a chance node is worth between sum + rest L and sum + rest U: no more of it is searched when that is at most
-alpha or at least beta, and for the next outcome, of probability p, the window is
+All values lie between the worst outcome L and the best one U of the game. So when some outcomes of the dice have been
+searched, with the sum of P x V so far, and a probability `rest` has not, a chance node is worth between sum + rest L
+and sum + rest U: no more of it is searched when that is at most alpha or at least beta, and for the next outcome, of
+probability p, the window is
 
     A = (alpha - sum - rest U) / p        B = (beta - sum - rest L) / p        (rest: without p)
 
@@ -10,10 +11,11 @@ Promises alpha-beta's inequalities, up to rounding (1e-12 of U - L), with V the 
 
     v <= alpha  =>  V <= v        alpha < v < beta  =>  V = v        v >= beta  =>  V >= v
 
-Precondition: the evaluator's values lie between L and U, as outcome units do. Those that do not are brought to the nearer end, which is
-then what V means: another value than that of plain expectiminimax, and still a sound one.
+Precondition: the evaluator's values lie between L and U, as outcome units do. Those that do not are brought to the
+nearer end, which is then what V means: another value than that of plain expectiminimax, and still a sound one.
 
-Source: B. Ballard, "The *-minimax search procedure for trees containing chance nodes", Artificial Intelligence 21 (1983).
+Source: B. Ballard, "The *-minimax search procedure for trees containing chance nodes", Artificial Intelligence 21
+(1983).
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from deltaw.search.tree.algorithm import Algorithm
 from deltaw.search.tree.stack import leave, opinion
 
 SLACK = 1e-12
-"""part of U - L by which windows at chance nodes are wider than they need be: rounding (1e-16 a term) never cuts what ties with the best"""
+"""part of U - L by which windows at chance nodes are wider than they need be: rounding (1e-16 a term) never cuts what
+ties with the best"""
 
 
 @kernel
@@ -49,7 +52,8 @@ def leaf_value(rules, leaf, visitor, state, depth, over, result, stack):
 
 @kernel
 def star1(rules, leaf, visitor, state, depth, alpha, beta, stack):
-    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha < beta."""
+    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha
+    < beta."""
     if enter(stack.control):
         return 0.0
     over, result = rules.outcome(state)

@@ -1,17 +1,20 @@
 """Star2: Star1 that first tries one move behind every outcome of the dice (LECTURE S20).
 
-Whoever rolls also moves, so any single move shows what the outcome is worth at least. These lower bounds w, found by a quick *probing phase*, take the
-place of the worst outcome L in Star1's windows: often their sum reaches beta and nothing else need be searched, and otherwise
+Whoever rolls also moves, so any single move shows what the outcome is worth at least. These lower bounds w, found by a
+quick *probing phase*, take the place of the worst outcome L in Star1's windows: often their sum reaches beta and
+nothing else need be searched, and otherwise
 
     A = (alpha - sum - rest U) / p        B = (beta - sum - sum of P x w over the rest) / p
 
-are tighter. Probing pays where the first moves are good ones, and where moves are many; the moves tried are searched again afterwards.
+are tighter. Probing pays where the first moves are good ones, and where moves are many; the moves tried are searched
+again afterwards.
 
 Promises and precondition are those of Star1:
 
     v <= alpha  =>  V <= v        alpha < v < beta  =>  V = v        v >= beta  =>  V >= v
 
-Source: B. Ballard, "The *-minimax search procedure for trees containing chance nodes", Artificial Intelligence 21 (1983).
+Source: B. Ballard, "The *-minimax search procedure for trees containing chance nodes", Artificial Intelligence 21
+(1983).
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ class Options(NamedTuple):
 
 @kernel
 def star2(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
-    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha < beta."""
+    """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha
+    < beta."""
     if enter(stack.control):
         return 0.0
     over, result = rules.outcome(state)

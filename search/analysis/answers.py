@@ -51,11 +51,12 @@ def rounded(number: float) -> float:
     return round(number, DIGITS) + 0.0  # no -0.0
 
 
-# --- by plies -------------------------------------------------------------------------------------------------------------
+# --- by plies ---------------------------------------------------------------------------------------------------------
 
 
 def named_chances(outcomes: Sequence[int], chances: Sequence[float]) -> dict[str, float]:
-    """`win`, `draw`, `lose`, and `win_gammon` ... for outcomes of more points: each is the chance of at least so many."""
+    """`win`, `draw`, `lose`, and `win_gammon` ... for outcomes of more points: each is the chance of at least so
+    many."""
     named = {}
     for side, sign in (("win", 1), ("lose", -1)):
         for size in sorted({abs(outcome) for outcome in outcomes} - {0}):
@@ -129,7 +130,7 @@ class PlyAnswers:
         return texts
 
 
-# --- by a search ------------------------------------------------------------------------------------------------------------
+# --- by a search ------------------------------------------------------------------------------------------------------
 
 
 class SearchAnswers:
@@ -199,11 +200,12 @@ def _ending(value: float | None, distance: int | None) -> str:
     return f"{'wins' if value > 0 else 'loses'} in {distance} plies"
 
 
-# --- by a solver ------------------------------------------------------------------------------------------------------------
+# --- by a solver ------------------------------------------------------------------------------------------------------
 
 
 class SolveAnswers:
-    """Raises InputError for games that are not solved here; a position that a limit leaves unsolved is an InputError too."""
+    """Raises InputError for games that are not solved here; a position that a limit leaves unsolved is an InputError
+    too."""
 
     def __init__(self, game: Game, limits: Limits) -> None:
         if limits.depth is not None:

@@ -6,16 +6,19 @@
     {"position": ..., "dice": null, "equity": 0.07, "chances": {...}, "plies": 1}
     {"position": ..., "dice": [7, 1], "error": "..."}       the line was bad; the exit status will be 2
 
-A rank-only evaluator (pubeval) has `"equity": null` and no chances; so have scalar ones no chances. By a search and by a solver:
+A rank-only evaluator (pubeval) has `"equity": null` and no chances; so have scalar ones no chances. By a search and by
+a solver:
 
     {"position": ..., "dice": null, "equity": 0.2, "moves": [{"move": ..., "result": ..., "equity": 0.2}, ...], "variation": ["4", ...],
      "algorithm": "engine", "depth": 14, "nodes": 1200345, "seconds": 0.98, "complete": false}
     {"position": ..., "dice": null, "score": 2, "best": ["4"], "nodes": 1503}
 
-`distance` is added where a win or loss is proven: plies to the end of the game. `complete` is false where a limit ended the search early.
+`distance` is added where a win or loss is proven: plies to the end of the game. `complete` is false where a limit ended
+the search early.
 
-With `--rollout N` the best moves (or the position before its roll) have besides `"rollout": {"equity": 0.17, "error": 0.01}`, an
-average over N games (`search/analysis/rollout.py`). `--match FILE` reviews the games of a file instead (`search/analysis/review.py`).
+With `--rollout N` the best moves (or the position before its roll) have besides `"rollout": {"equity": 0.17, "error":
+0.01}`, an average over N games (`search/analysis/rollout.py`). `--match FILE` reviews the games of a file instead
+(`search/analysis/review.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from deltaw.search.analysis.answers import Answers
 PIPED_WIDTH = 200
 """columns of a table that is not written to a terminal"""
 
-# --- positions and dice ---------------------------------------------------------------------------------------------------
+# --- positions and dice -----------------------------------------------------------------------------------------------
 
 
 def read_position(game: Game, text: str, dice: str | None) -> Any:
@@ -59,13 +62,14 @@ def dice_of(game: Game, state: Any) -> list[int] | None:
     return [int(digit) for digit in text]
 
 
-# --- batches ----------------------------------------------------------------------------------------------------------------
+# --- batches ----------------------------------------------------------------------------------------------------------
 
 
 def answer_batch(
     answers: Answers, lines: Iterable[str], top: int | None = None
 ) -> Iterator[tuple[dict[str, Any], bool]]:
-    """(answer, whether the line was good) of every line that is not blank; complaints also go to stderr, with the line's number."""
+    """(answer, whether the line was good) of every line that is not blank; complaints also go to stderr, with the
+    line's number."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -135,7 +139,8 @@ def _opened(source: str) -> contextlib.AbstractContextManager[Iterable[str]]:
 
 
 def shielded(argv: Sequence[str] | None) -> list[str]:
-    """The arguments, with a space before those that look like options to argparse but are positions, such as `--X-O----`."""
+    """The arguments, with a space before those that look like options to argparse but are positions, such as
+    `--X-O----`."""
     odd = re.compile(r"-(?!-[a-z]|-$|h$).")
     return [
         f" {argument}" if odd.match(argument) else argument for argument in (sys.argv[1:] if argv is None else argv)

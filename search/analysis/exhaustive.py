@@ -1,9 +1,9 @@
 """Exhaustive play-out: every game that a player can be led into, for games small enough.
 
-The opponent tries all of his moves everywhere; the player answers with every move that is best to it, as it may choose any
-of them. Counted are the *lines*, the different games from the start to an end, apart for either seat: a player that loses
-none of them never loses, whoever it meets. Positions that several lines share are asked about once, and the numbers of
-lines behind them added up.
+The opponent tries all of his moves everywhere; the player answers with every move that is best to it, as it may choose
+any of them. Counted are the *lines*, the different games from the start to an end, apart for either seat: a player that
+loses none of them never loses, whoever it meets. Positions that several lines share are asked about once, and the
+numbers of lines behind them added up.
 
 Letters: W integers a state.
 """
@@ -52,8 +52,9 @@ class ExhaustiveResult(NamedTuple):
 def play_out(
     game: Game, player: Any, *, limit: int = LIMIT, progress: Callable[[int], None] | None = None
 ) -> ExhaustiveResult:
-    """All lines of `player`, which needs `tied` (see `deltaw.search.players.players`), against all replies, from both seats; `progress` is called with the
-    number of positions met. Raises InputError for games with chance or not for two, and where more than `limit` positions come up."""
+    """All lines of `player`, which needs `tied` (see `deltaw.search.players.players`), against all replies, from both
+    seats; `progress` is called with the number of positions met. Raises InputError for games with chance or not for
+    two, and where more than `limit` positions come up."""
     rules = game.rules
     if rules.num_players != 2 or rules.max_chance > 0:
         reason = "has chance" if rules.max_chance > 0 else f"has {rules.num_players} players"

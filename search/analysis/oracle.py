@@ -1,8 +1,8 @@
 """The oracle: a player's moves and values beside the truth, where the truth is known.
 
-The truth comes from shipped tables and from solvers (`search/players/perfect.py`): tic-tac-toe, nim and other small games from the
-start, Connect Four from ply 8 on, Othello from ply 48 on, with 12 squares empty or a few more after passes. Measured over
-decisions with at least two moves:
+The truth comes from shipped tables and from solvers (`search/players/perfect.py`): tic-tac-toe, nim and other small
+games from the start, Connect Four from ply 8 on, Othello from ply 48 on, with 12 squares empty or a few more after
+passes. Measured over decisions with at least two moves:
 
     optimal       share of decisions in which the move is one of the best: the result, and as fast a win (as slow a loss, as
                   many discs) as there is, where scores say so
@@ -13,7 +13,8 @@ decisions with at least two moves:
                   decisions
 
 Positions: one from each of as many random games as are needed, at a ply drawn uniformly from those of the game that
-qualify; keyed by (seed, game, ply). Or those of a file, one a line. +- is one standard error, by the number of positions.
+qualify; keyed by (seed, game, ply). Or those of a file, one a line. +- is one standard error, by the number of
+positions.
 
 Letters: n positions, W integers a state.
 """
@@ -107,8 +108,8 @@ def move_accuracy(
     oracle: Exact | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> OracleResult:
-    """`player` on the decisions `rows` int64 [n, W], n >= 1; `progress` is called with the number of those done. An `oracle`
-    that is used again remembers what it has solved."""
+    """`player` on the decisions `rows` int64 [n, W], n >= 1; `progress` is called with the number of those done. An
+    `oracle` that is used again remembers what it has solved."""
     truth = find_oracle(game) if oracle is None else oracle
     facts = []
     for start in range(0, len(rows), BATCH):
@@ -172,8 +173,8 @@ def calibration_of(values: np.ndarray, outcomes: np.ndarray, top: float) -> tupl
 
 
 def random_decisions(game: Game, n: int, seed: int = 0, from_ply: int | None = None) -> np.ndarray:
-    """Decisions int64 [n, W] with at least two moves, one from each of n random games, from ply `from_ply` on (None: from
-    where the game is quickly solved). Raises InputError where random games have hardly any."""
+    """Decisions int64 [n, W] with at least two moves, one from each of n random games, from ply `from_ply` on (None:
+    from where the game is quickly solved). Raises InputError where random games have hardly any."""
     first = FROM_PLY.get(game.name, 0) if from_ply is None else from_ply
     if n < 1 or first < 0:
         raise InputError(f"{n} positions from ply {first} on: at least 1 from ply 0 on are needed")
@@ -207,8 +208,8 @@ def _is_open(game: Game, row: np.ndarray) -> bool:
 
 
 def read_decisions(game: Game, path: str | Path) -> np.ndarray:
-    """Decisions int64 [n, W] from a file with one position a line, as `game.read_position` reads them; empty lines and those that
-    begin with # are passed over. Raises InputError, with the number of the line."""
+    """Decisions int64 [n, W] from a file with one position a line, as `game.read_position` reads them; empty lines and
+    those that begin with # are passed over. Raises InputError, with the number of the line."""
     try:
         lines = Path(path).read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -2,10 +2,10 @@
 
     deltaw analyze backgammon --match games.mat --plies 2
 
-A decision's *loss* is the value of the best move less the value of the move that was played, by the same evaluator at the same depth, in
-outcome units (backgammon: points a game). Decisions with one legal result are not counted. The *luck* of a roll is the value of the
-best move after it less the average over all rolls (`search/analysis/rollout.py`). Everything is judged as this project plays: no doubling
-cube, no match score.
+A decision's *loss* is the value of the best move less the value of the move that was played, by the same evaluator at
+the same depth, in outcome units (backgammon: points a game). Decisions with one legal result are not counted. The
+*luck* of a roll is the value of the best move after it less the average over all rolls (`search/analysis/rollout.py`).
+Everything is judged as this project plays: no doubling cube, no match score.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Judged(NamedTuple):
 
 
 def review(agent: Agent, records: Sequence[GameRecord], progress: Callable[[int], None] | None = None) -> Review:
-    """Judge every decision by `agent`; `progress` is called with the number of games done. Raises InputError for an evaluator that
-    gives no values."""
+    """Judge every decision by `agent`; `progress` is called with the number of games done. Raises InputError for an
+    evaluator that gives no values."""
     judge = _Judge(agent)
     judged: list[Judged] = []
     for number, record in enumerate(records, start=1):

@@ -1,12 +1,13 @@
 """Roll-outs: the games after a position are played to their end, many times, and what came of them is averaged.
 
-Both sides play the evaluator's best move at 1 ply. Every candidate meets the same dice (keyed by seed, trial and ply), so that
-differences between candidates are surer than their values. Each game's result is freed of the luck of its rolls, as matches are
-(`search/matches/match.py`): a roll's luck is the value of the best move after it, less the average over all rolls; its expectation is 0
-whatever the evaluator, so the mean stays right and its error shrinks the more, the better the evaluator is.
+Both sides play the evaluator's best move at 1 ply. Every candidate meets the same dice (keyed by seed, trial and ply),
+so that differences between candidates are surer than their values. Each game's result is freed of the luck of its
+rolls, as matches are (`search/matches/match.py`): a roll's luck is the value of the best move after it, less the
+average over all rolls; its expectation is 0 whatever the evaluator, so the mean stays right and its error shrinks the
+more, the better the evaluator is.
 
-Without chance all games after a position would be the same one: there, each move is a random one with probability `noise`, again the
-same draws for all candidates. Such values are those of a game among players who err so often.
+Without chance all games after a position would be the same one: there, each move is a random one with probability
+`noise`, again the same draws for all candidates. Such values are those of a game among players who err so often.
 
 Letters: n positions, T trials, W integers a state.
 """
@@ -68,9 +69,9 @@ def roll_out(
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> np.ndarray:
-    """Results float64 [n, T], for the mover of each of the positions `rows` int64 [n, W] (before their roll or after it), in outcome
-    units, freed of luck where `adjust`. They depend on `seed`, not on `threads`. Raises InputError for a game of more than two
-    players, and where every trial would be the same."""
+    """Results float64 [n, T], for the mover of each of the positions `rows` int64 [n, W] (before their roll or after
+    it), in outcome units, freed of luck where `adjust`. They depend on `seed`, not on `threads`. Raises InputError for
+    a game of more than two players, and where every trial would be the same."""
     check_roll_out(game, trials, seed, noise)
     workers: Workers[Bench] = Workers(threads, lambda: make_bench(leaf, game))
     results, done = np.empty((len(rows), trials)), 0
@@ -157,8 +158,8 @@ class Rolled(NamedTuple):
 
 
 class RollOutAnswers:
-    """The answers of `search/analysis/answers.py`, by roll-outs of an agent's best moves. Raises InputError for an evaluator without
-    values, and as `roll_out`."""
+    """The answers of `search/analysis/answers.py`, by roll-outs of an agent's best moves. Raises InputError for an
+    evaluator without values, and as `roll_out`."""
 
     def __init__(
         self,

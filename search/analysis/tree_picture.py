@@ -1,11 +1,12 @@
 """A searched tree as a picture: what an algorithm looked at, what it proved, and what it cut off. For teaching.
 
-MAX, the player in seat 0, is a triangle that points up, MIN one that points down; values and bounds are MAX's. Grey is what the search
-never looked at, a dashed line with two strokes the place where it was cut off, and the thick line the best play.
+MAX, the player in seat 0, is a triangle that points up, MIN one that points down; values and bounds are MAX's. Grey is
+what the search never looked at, a dashed line with two strokes the place where it was cut off, and the thick line the
+best play.
 
-The picture is drawn from what a `Visitor` hears while the algorithm runs, so it works for every algorithm for two players. A search tells
-its visitor only what its window has proven; where the algorithm is exact, the bounds are drawn as narrow as the visited nodes below make
-them.
+The picture is drawn from what a `Visitor` hears while the algorithm runs, so it works for every algorithm for two
+players. A search tells its visitor only what its window has proven; where the algorithm is exact, the bounds are drawn
+as narrow as the visited nodes below make them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from deltaw.search.evaluators.evaluator import Evaluator, write_whole
 from deltaw.search.tree.algorithm import Algorithm, Bench
 from deltaw.search.tree.search_tree import EQUAL, Searched, Spot, searched_tree
 
-# --- places ---------------------------------------------------------------------------------------------------------------
+# --- places -----------------------------------------------------------------------------------------------------------
 
 RADIUS, LEVEL, MARGIN, HEAD, FOOT = 17.0, 84.0, 26.0, 84.0, 62.0
 """pixels: of a node, between levels, around everything, above and below the tree"""
@@ -72,7 +73,7 @@ def _spread(spot: Spot, left: float, y: float, level: float, widths: dict[Spot, 
     spot.x = sum(ends) / 2
 
 
-# --- the picture ------------------------------------------------------------------------------------------------------------
+# --- the picture ------------------------------------------------------------------------------------------------------
 
 PAPER, INK, SOFT, FAINT, RED, BLUE = "#f7f3e9", "#3a342c", "#857b6d", "#c4bcae", "#b3432b", "#2b5c8a"
 FILLS = {"max": "#f3c9a8", "min": "#c3d7e8", "chance": "#e9dfc3", "leaf": "#fffdf7", "end": "#fffdf7"}
@@ -109,7 +110,8 @@ def draw_tree(
 ) -> str:
     """The tree below `state` as the algorithm searches it, as SVG; written to `path` as well, if there is one.
 
-    Raises InputError for more than `MOST_LEAVES` leaves, more than two players, and where algorithm, evaluator and game do not fit.
+    Raises InputError for more than `MOST_LEAVES` leaves, more than two players, and where algorithm, evaluator and game
+    do not fit.
     """
     found = searched_tree(game, evaluator, state, depth, algorithm, options=options)
     heading = _heading(found)
@@ -122,7 +124,8 @@ def draw_tree(
 
 
 def _worth(bench: Bench, spot: Spot) -> str:
-    """What is written at a node: its value, or what is known of it; at unvisited leaves what the search would have found."""
+    """What is written at a node: its value, or what is known of it; at unvisited leaves what the search would have
+    found."""
     if spot.visited:
         return interval(spot.lower, spot.upper)
     if spot.below:

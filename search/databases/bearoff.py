@@ -10,9 +10,10 @@ the policy that minimises its expectation. Two sides' distributions give
     P(mover loses a gammon)  = sum over k of P(his = k) P(my first > k)          where the mover has
 
 The first is exact for two players who minimise expected rolls. Optimal play looks at the opponent too:
-`search/databases/bearoff_pairs.py` has it for up to 6 checkers a side, where the difference is at most 0.03 points and mostly
-none. Of gammons it is taken that a side in danger hurries to bear one off, and that one not in danger does not care, as
-GNU Backgammon does; no position is near both. Backgammons cannot happen: nobody has a checker in the other's home.
+`search/databases/bearoff_pairs.py` has it for up to 6 checkers a side, where the difference is at most 0.03 points and
+mostly none. Of gammons it is taken that a side in danger hurries to bear one off, and that one not in danger does not
+care, as GNU Backgammon does; no position is near both. Backgammons cannot happen: nobody has a checker in the other's
+home.
 
 Positions are numbered in lexicographic order of (checkers on the 6-point, ..., on the 1-point): every move makes the
 number smaller, so one pass in that order, over all 21 rolls with the results that the game's own rules give, is the
@@ -87,8 +88,8 @@ class Bearoff:
     first_chances: np.ndarray
     """float64, flat: P(the first checker is borne off in roll k), k = 0, 1 ..."""
     pairs: np.ndarray = field(default_factory=lambda: np.zeros((1, 1)))
-    """float64 [Q, Q]: equities under optimal play where both sides have few checkers, see `search/databases/bearoff_pairs.py`;
-    [1, 1]: none"""
+    """float64 [Q, Q]: equities under optimal play where both sides have few checkers, see
+    `search/databases/bearoff_pairs.py`; [1, 1]: none"""
 
     def __len__(self) -> int:
         return len(self.expected)
@@ -160,7 +161,7 @@ def checkers_of(positions: int) -> int:
     return next((n for n in range(CHECKERS + 1) if WAYS[POINTS, n] == positions), -1)
 
 
-# --- building ------------------------------------------------------------------------------------------------------------
+# --- building ---------------------------------------------------------------------------------------------------------
 
 
 class Draft(NamedTuple):
@@ -246,7 +247,7 @@ def _flat(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends, table[np.arange(table.shape[1]) < lengths[:, None]]
 
 
-# --- the race ------------------------------------------------------------------------------------------------------------
+# --- the race ---------------------------------------------------------------------------------------------------------
 
 
 class Race(NamedTuple):
@@ -360,7 +361,7 @@ def write_classes(win, win_gammon, lose_gammon, chances):
     chances[5] = 0.0
 
 
-# --- the file ------------------------------------------------------------------------------------------------------------
+# --- the file ---------------------------------------------------------------------------------------------------------
 
 NAME = "bearoff"
 """backgammon_bearoff.table"""

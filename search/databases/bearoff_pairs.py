@@ -5,8 +5,8 @@ left.
                                                                 -V(b, a')   otherwise
 
 is the equity, cubeless, of the player on roll with position a against b. Neither side can lose a gammon: both have
-borne some checkers off. Positions are numbered as in `search/databases/bearoff.py`, where moves make a number smaller: in the
-order of a + b, a pair needs only what is there.
+borne some checkers off. Positions are numbered as in `search/databases/bearoff.py`, where moves make a number smaller:
+in the order of a + b, a pair needs only what is there.
 
 Sources: H. Sconyers' bear-off databases (1991-2003); GNU Backgammon's two-sided database of 6 checkers.
 

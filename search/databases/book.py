@@ -1,12 +1,13 @@
 """Opening books: every position of the first plies, with its exact value.
 
-Only the positions of the last ply are solved (`search/solvers/exact.py`), each once a symmetry class; those before take the
-best of their successors:
+Only the positions of the last ply are solved (`search/solvers/exact.py`), each once a symmetry class; those before take
+the best of their successors:
 
     value(s) = max over moves m of +-value(play(s, m))            minus where `seat` changes
 
 A position is in the book until the game is over; of finished games a database knows the value without being told. Where
-a move leads back to a position found earlier (no game does whose pieces only ever come onto the board), every position is solved for itself.
+a move leads back to a position found earlier (no game does whose pieces only ever come onto the board), every position
+is solved for itself.
 
 Sources: J. D. Allen and V. Allis solved Connect Four independently in 1988; J. Tromp's database of all its positions of
 8 plies (1995) is such a book. M. Buro, "Toward opening book learning", ICCA Journal 22 (1999), makes books of inexact
@@ -76,9 +77,10 @@ def make_book(
     solver: ExactSolver | None = None,
     report: Report | None = None,
 ) -> Database:
-    """The book of all positions up to so many moves from the states `roots` (default: the start); `covers` says in words
-    which these are. `solver` is the game's own by default; `report` is told (positions solved, positions to be solved).
-    Raises InputError for a negative `plies`, a game of chance, one not for two players, and more than `limit` positions."""
+    """The book of all positions up to so many moves from the states `roots` (default: the start); `covers` says in
+    words which these are. `solver` is the game's own by default; `report` is told (positions solved, positions to be
+    solved). Raises InputError for a negative `plies`, a game of chance, one not for two players, and more than `limit`
+    positions."""
     if plies < 0:
         raise InputError(f"a book of {plies} plies: at least 0 are needed, for the start alone")
     solver = find_solver(game) if solver is None else solver

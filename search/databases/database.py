@@ -238,7 +238,8 @@ def program_version() -> str:
 
 
 class InformedWeights(NamedTuple):
-    """Weights of an evaluator, field by field as in `deltaw.search.evaluators.leaf.Weights`, and exact knowledge beside them."""
+    """Weights of an evaluator, field by field as in `deltaw.search.evaluators.leaf.Weights`, and exact knowledge beside
+    them."""
 
     first: np.ndarray
     dense: np.ndarray
@@ -284,7 +285,7 @@ def _evaluate_or_find(evaluate: Any) -> Any:
     return evaluate_or_find
 
 
-# --- the file -----------------------------------------------------------------------------------------------------------
+# --- the file ---------------------------------------------------------------------------------------------------------
 
 
 def save_database(database: Database, path: str | Path) -> None:
@@ -298,7 +299,8 @@ def load_database(path: str | Path, game: Game | None = None) -> Database:
 
 
 def load_databases(game: Game) -> list[Database]:
-    """All databases of the game that `find_databases` lists, endgames before books. Raises InputError for a damaged file."""
+    """All databases of the game that `find_databases` lists, endgames before books. Raises InputError for a damaged
+    file."""
     found = [(path, *read_table(path, (ENDGAME, BOOK, BEAROFF), game)) for path in find_databases(game).values()]
     loaded = [_database(*parts, game) for parts in found if parts[1].kind != BEAROFF]
     return sorted(loaded, key=lambda database: database.description.kind == BOOK)

@@ -85,7 +85,7 @@ class Solved(NamedTuple):
     game"""
 
 
-# --- 1: explore ----------------------------------------------------------------------------------------------------------
+# --- 1: explore -------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -261,8 +261,8 @@ def _check_game(game: Game) -> None:
 
 @kernel
 def reverse_edges(first, children, begin, end, places, parents):
-    """Enters the positions begin .. end - 1 among the predecessors of their successors, coded like `children`; places[i] is where the next one of
-    position i goes."""
+    """Enters the positions begin .. end - 1 among the predecessors of their successors, coded like `children`;
+    places[i] is where the next one of position i goes."""
     for parent in range(begin, end):
         for edge in range(first[parent], first[parent + 1]):
             child = children[edge] >> 1
@@ -283,9 +283,9 @@ def _reversed(graph: Graph, states: int, edges: int) -> tuple[np.ndarray, np.nda
 
 @kernel
 def propagate(begins, parents, level, undecided, values, distances, queue, ends, quota):
-    """Decides the predecessors of the next `quota` positions of the queue, ends = [done, filled] int64: those that are won or lost by exactly
-    `level`, larger ones being decided already. undecided[i]: moves of position i not yet known to lose. The queue is in the order of distances
-    throughout."""
+    """Decides the predecessors of the next `quota` positions of the queue, ends = [done, filled] int64: those that are
+    won or lost by exactly `level`, larger ones being decided already. undecided[i]: moves of position i not yet known
+    to lose. The queue is in the order of distances throughout."""
     done, filled = ends[0], ends[1]
     last = min(filled, done + quota)
     while done < last:

@@ -1,5 +1,5 @@
-"""Positions that took a solver long, kept from one process to the next: `GAME.solved` in the data folder, beside the tables
-that this machine has built (`search/databases/database.py`).
+"""Positions that took a solver long, kept from one process to the next: `GAME.solved` in the data folder, beside the
+tables that this machine has built (`search/databases/database.py`).
 
 Kept are the decisions behind Connect Four's opening book, for the most part, some seconds each. It is a memory, nothing
 more: a file that is missing, damaged or made with other keys is done without and written anew, and where it cannot be

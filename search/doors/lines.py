@@ -100,7 +100,8 @@ def _item(line: bytes | None) -> Item:
 
 
 def split_lines(read: Read) -> Iterator[bytes | None]:
-    """Lines of the input without their ends; None for one that is longer than a request may be, of which no more is kept."""
+    """Lines of the input without their ends; None for one that is longer than a request may be, of which no more is
+    kept."""
     rest, too_long = b"", False
     while block := read():
         *lines, rest = (rest + block).split(b"\n")

@@ -1,7 +1,7 @@
 """What a program or a page may ask for: games, and the players of each by name.
 
-The list is made once, from names and files that somebody gave on a command line. A request can only name what is on it: nothing that a request
-says is ever opened as a file.
+The list is made once, from names and files that somebody gave on a command line. A request can only name what is on it:
+nothing that a request says is ever opened as a file.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Offer(NamedTuple):
 
 
 def make_offer(names: Sequence[str], players: Sequence[str] = ()) -> Offer:
-    """These games, each with those of `players` that play it, written as `deltaw.search.players.spec` says; where there are none, with its shipped evaluators and
-    its baselines.
+    """These games, each with those of `players` that play it, written as `deltaw.search.players.spec` says; where there
+    are none, with its shipped evaluators and its baselines.
 
     Raises InputError for games and players that there are not, and for a player of none of the games.
     """
@@ -94,7 +94,8 @@ def _add(offered: dict[str, dict[str, Offered]], text: str, found: Iterable[tupl
 
 
 def _usual(game: Game) -> list[str]:
-    """Shipped evaluators and baselines, the default first; for more than two players, the baselines that know everybody's payoff."""
+    """Shipped evaluators and baselines, the default first; for more than two players, the baselines that know
+    everybody's payoff."""
     names = sorted(shipped(game), key=lambda name: name != DEFAULT)
     wanted = ("payoffs",) if game.rules.num_players > 2 else ("value", "rank")
     return [*names, *(name for name, baseline in game.baselines.items() if baseline.kind in wanted)]

@@ -4,14 +4,16 @@
     bots = [SpielBot(game, 0, "network"), UniformRandomBot(1, numpy.random)]
     evaluate_bots(game.new_initial_state(), bots, numpy.random)
 
-Both sides know tic-tac-toe, Connect Four, Othello, Nim (theirs without misère) and backgammon. Positions are read off OpenSpiel's boards, and
-a move is found by its result, so nothing here depends on how OpenSpiel numbers its actions. What differs in backgammon:
+Both sides know tic-tac-toe, Connect Four, Othello, Nim (theirs without misère) and backgammon. Positions are read off
+OpenSpiel's boards, and a move is found by its result, so nothing here depends on how OpenSpiel numbers its actions.
+What differs in backgammon:
 
 - an action of theirs moves two checkers, and a double is two turns of one player; a move of ours is the whole turn;
 - either player may begin there, here seat 0: our state simply says whose turn it is;
 - it ends with 1 or -1 there, unless `scoring_type` is `full_scoring`, and after 500 turns.
 
-Source: Lanctot et al., *OpenSpiel: A Framework for Reinforcement Learning in Games*, 2019, <https://github.com/google-deepmind/open_spiel>.
+Source: Lanctot et al., *OpenSpiel: A Framework for Reinforcement Learning in Games*, 2019,
+<https://github.com/google-deepmind/open_spiel>.
 """
 
 from __future__ import annotations
@@ -99,7 +101,8 @@ TWINS = {
 
 
 def spiel_game(name: str) -> Any:
-    """OpenSpiel's game, set up so that it ends with our outcomes. Raises InputError for a game that only one side knows, and without OpenSpiel."""
+    """OpenSpiel's game, set up so that it ends with our outcomes. Raises InputError for a game that only one side
+    knows, and without OpenSpiel."""
     if pyspiel is None:
         raise InputError('deltaw.search.spiel needs the package open_spiel: pip install "deltaw[peers]"')
     twin = _twin(name)
@@ -113,14 +116,16 @@ def _twin(name: str) -> Twin:
 
 
 def our_state(state: Any, seat: int | None = None) -> Any:
-    """Our state for one of OpenSpiel's; `seat`: to move, where OpenSpiel does not say it (before the dice, after the end)."""
+    """Our state for one of OpenSpiel's; `seat`: to move, where OpenSpiel does not say it (before the dice, after the
+    end)."""
     name = state.get_game().get_type().short_name
     seat = state.current_player() if seat is None else seat
     return games.load(name).state(*_twin(name).read(state, seat))
 
 
 def results(state: Any) -> Iterator[tuple[Any, list[int]]]:
-    """Every result of the turn of the player to move, as our state, with OpenSpiel's actions that lead there. Results may repeat."""
+    """Every result of the turn of the player to move, as our state, with OpenSpiel's actions that lead there. Results
+    may repeat."""
     seat = state.current_player()
     seen = set()
 
@@ -150,7 +155,8 @@ class SpielBot(pyspiel.Bot if pyspiel else object):  # type: ignore[misc]
         player: a text as `deltaw arena` takes it, an `Agent`, a `Player` or a `Policy`.
         seed: of what the player itself draws.
 
-    Raises InputError for a game that is another one here (misère Nim, a Connect Four of other sizes), and for an unknown player.
+    Raises InputError for a game that is another one here (misère Nim, a Connect Four of other sizes), and for an
+    unknown player.
     """
 
     def __init__(self, game: Any, player_id: int, player: str | Agent | Player | Policy, seed: int | None = 0) -> None:
@@ -179,7 +185,8 @@ class SpielBot(pyspiel.Bot if pyspiel else object):  # type: ignore[misc]
         pass
 
     def step(self, state: Any) -> int:
-        """The action for the player to move. Raises InputError where somebody else has begun his double in another way."""
+        """The action for the player to move. Raises InputError where somebody else has begun his double in another
+        way."""
         history = state.full_history()
         begun = len(history) > 0 and history[-1].player == state.current_player()
         past = state.history()[:-1] if begun else state.history()

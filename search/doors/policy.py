@@ -41,8 +41,8 @@ class Policy:
         seed: of what the player itself draws (`random`, `ties=random`) in `action` and `move`.
         threads: of a player named by text; a single position needs no more than one.
 
-    A policy of a text or an Agent can be pickled, to travel to the workers of a vector environment. One thread at a time.
-    Raises InputError for a player that cannot be found, or is for another game.
+    A policy of a text or an Agent can be pickled, to travel to the workers of a vector environment. One thread at a
+    time. Raises InputError for a player that cannot be found, or is for another game.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class Policy:
         self._plan: tuple[Any, int, list[int]] | None = None
 
     def __call__(self, game: Game, state: Any, np_random: np.random.Generator) -> int:
-        """The code of the chosen move: what `VersusEnv` asks of an opponent. It takes one number from `np_random`, whoever plays, so that
-        the dice of a seed do not depend on that."""
+        """The code of the chosen move: what `VersusEnv` asks of an opponent. It takes one number from `np_random`,
+        whoever plays, so that the dice of a seed do not depend on that."""
         if game.name != self.game.name:
             raise InputError(f"{self!r} does not play {game.name}")
         return int(self._choose(self.game, state, np.random.default_rng(np_random.integers(2**62))))
@@ -72,8 +72,9 @@ class Policy:
     def action(self, env: Any) -> int:
         """The action for the side to move in a Gymnasium or PettingZoo environment of this game, wrapped or not.
 
-        A move of several actions is chosen once, at its first. Raises InputError for another environment, a finished game, and where
-        somebody else has begun the move in a way that this player's choice does not; ResetNeeded before the first `reset`.
+        A move of several actions is chosen once, at its first. Raises InputError for another environment, a finished
+        game, and where somebody else has begun the move in a way that this player's choice does not; ResetNeeded before
+        the first `reset`.
         """
         front = _front_of(env)
         if front.game.name != self.game.name:
@@ -146,7 +147,8 @@ def _by_player(player: Player, game: Game, state: Any, np_random: np.random.Gene
 
 
 def _among_many(game: Game, text: str) -> Opponent:
-    """With more than two players the names of `deltaw.search.players.players` do not hold: its evaluators are for two."""
+    """With more than two players the names of `deltaw.search.players.players` do not hold: its evaluators are for
+    two."""
     spec = parse_player(text)
     if spec.searches:
         evaluator = find_evaluator(game, spec.name)

@@ -1,4 +1,5 @@
-"""A pool of threads that answer: so many jobs at once, so many more waiting, and the next one is told that we are busy."""
+"""A pool of threads that answer: so many jobs at once, so many more waiting, and the next one is told that we are
+busy."""
 
 from __future__ import annotations
 
@@ -22,10 +23,11 @@ class Busy(Exception):
 
 
 class Pool:
-    """`threads` jobs at once, each thread with a `Thinker` of its own; the bound is on memory and time, not on who asks.
+    """`threads` jobs at once, each thread with a `Thinker` of its own; the bound is on memory and time, not on who
+    asks.
 
-    The threads are daemons: those of an executor are waited for when the program ends, and a kernel that is being compiled cannot be stopped.
-    `submit` and `close` are called by one thread.
+    The threads are daemons: those of an executor are waited for when the program ends, and a kernel that is being
+    compiled cannot be stopped. `submit` and `close` are called by one thread.
     """
 
     def __init__(self, threads: int, waiting: int = WAITING) -> None:

@@ -1,10 +1,12 @@
-"""The line protocol's requests and answers, without any input or output: one JSON object in, one out (docs/protocol.md).
+"""The line protocol's requests and answers, without any input or output: one JSON object in, one out
+(docs/protocol.md).
 
     request = read_request(line)                    InputError: not JSON, not an object, too long
     answer = protocol.answer(request, thinker)      a dict that JSON can write; errors are answers too
 
-`search/lines.py` is the door for programs (standard input and output), `search/serve.py` the one for pages (HTTP). Requests come from strangers: every
-key is checked, what takes time is limited, and an error is one line that names no file.
+`search/lines.py` is the door for programs (standard input and output), `search/serve.py` the one for pages (HTTP).
+Requests come from strangers: every key is checked, what takes time is limited, and an error is one line that names no
+file.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ class Pace(NamedTuple):
 USUAL_PACE = Pace()
 
 
-# --- reading ------------------------------------------------------------------------------------------------------------------
+# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def read_request(text: bytes | str) -> dict[str, Any]:
@@ -84,7 +86,8 @@ def read_request(text: bytes | str) -> dict[str, Any]:
 
 
 def write_answer(answer: dict[str, Any]) -> bytes:
-    """The answer as one line of ASCII, without the line's end; an error where JSON has no word for one of its numbers."""
+    """The answer as one line of ASCII, without the line's end; an error where JSON has no word for one of its
+    numbers."""
     try:
         return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")
     except ValueError:  # an evaluator's values may overflow
@@ -111,11 +114,12 @@ def _is_id(value: Any) -> bool:
     return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
 
 
-# --- checking -----------------------------------------------------------------------------------------------------------------
+# --- checking ---------------------------------------------------------------------------------------------------------
 
 
 def check_keys(request: dict[str, Any], keys: dict[str, tuple[str, ...]]) -> str:
-    """What is to be done; raises InputError for something else than `keys` has, for keys that do not belong to it, and for a wrong id."""
+    """What is to be done; raises InputError for something else than `keys` has, for keys that do not belong to it, and
+    for a wrong id."""
     if not _is_id(request.get("id")):
         raise InputError(f'"id" is {_json(request["id"])}; it must be a text, a whole number or null')
     do = request.get("do")
@@ -163,11 +167,12 @@ def _json(value: Any) -> str:
     return cut(json.dumps(value))
 
 
-# --- answering ----------------------------------------------------------------------------------------------------------------
+# --- answering --------------------------------------------------------------------------------------------------------
 
 
 class Protocol:
-    """Answers requests about the games and players of an offer. From any number of threads, each with a `Thinker` of its own."""
+    """Answers requests about the games and players of an offer. From any number of threads, each with a `Thinker` of
+    its own."""
 
     def __init__(self, offer: Offer, pace: Pace = USUAL_PACE) -> None:
         self.offer, self.pace = offer, pace
@@ -182,7 +187,8 @@ class Protocol:
     def answer(
         self, request: dict[str, Any], thinker: Thinker | None = None, switch: Switch | None = None
     ) -> dict[str, Any]:
-        """The answer; bad requests get one too. `switch` ends a search early. Without a thinker: an error for what needs one."""
+        """The answer; bad requests get one too. `switch` ends a search early. Without a thinker: an error for what
+        needs one."""
         try:
             do = check_keys(request, KEYS)
             if do in self._answers:
@@ -204,7 +210,8 @@ class Protocol:
 
     @functools.cached_property
     def info(self) -> dict[str, Any]:
-        """Games and players; it never changes. No kernel is needed: on a machine's first day compiling them takes a minute."""
+        """Games and players; it never changes. No kernel is needed: on a machine's first day compiling them takes a
+        minute."""
         games = [self._game_info(name) for name in self.offer.games]
         return {"program": "deltaw", "version": program_version(), "longest": self.pace.longest, "games": games}
 

@@ -72,7 +72,8 @@ class Thinker:
         self._kept: OrderedDict[tuple, Any] = OrderedDict()
 
     def analyze(self, player: Offered, state: Any, wish: Wish) -> Thought:
-        """Every move of the running game `state` with its value, or the value before the dice. Raises InputError for a wish that the player cannot grant."""
+        """Every move of the running game `state` with its value, or the value before the dice. Raises InputError for a
+        wish that the player cannot grant."""
         return self._think(player, state, wish, full=True)
 
     def choose(self, player: Offered, state: Any, wish: Wish) -> Thought:

@@ -1,8 +1,9 @@
 """A position as programs and pages are told of it: absolute, as text that reads back exactly, with every legal move.
 
-States are seen from the side to move; here everything is turned to the seats. A position's text never holds its dice, which stand beside it, but it
-does hold whose turn it is. Where a game's own notation leaves that out (a Position ID of backgammon), a number behind it says the seat:
-`4HPwATDgc/ABMA 2` is the second player's turn; and a start that differs from the same position later in a game is `start`.
+States are seen from the side to move; here everything is turned to the seats. A position's text never holds its dice,
+which stand beside it, but it does hold whose turn it is. Where a game's own notation leaves that out (a Position ID of
+backgammon), a number behind it says the seat: `4HPwATDgc/ABMA 2` is the second player's turn; and a start that differs
+from the same position later in a game is `start`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Position(NamedTuple):
     dice: str | None
 
 
-# --- text ---------------------------------------------------------------------------------------------------------------------
+# --- text -------------------------------------------------------------------------------------------------------------
 
 
 def python_state(game: Game, state: Any) -> Any:
@@ -101,7 +102,7 @@ def _says_seat(game: Game, state: Any, seat: int) -> bool:
     return game.format(state) != game.format(state._replace(seat=seat))
 
 
-# --- the board ----------------------------------------------------------------------------------------------------------------
+# --- the board --------------------------------------------------------------------------------------------------------
 
 
 def kind_of(game: Game) -> str:
@@ -110,7 +111,8 @@ def kind_of(game: Game) -> str:
 
 
 def board_of(game: Game) -> dict[str, Any] | None:
-    """Rows and columns. Where no position has more moves than there are columns, stones fall, and the first row of cells is the lowest."""
+    """Rows and columns. Where no position has more moves than there are columns, stones fall, and the first row of
+    cells is the lowest."""
     if game.board is None:
         return None
     rows, columns = game.board
@@ -121,8 +123,8 @@ def board_of(game: Game) -> dict[str, Any] | None:
 def cells_of(game: Game, state: Any) -> Cells:
     """The board by seats. Grid: 0 empty, 1 the first player's, 2 the second's ... in the order of `Rules.cells`.
 
-    Backgammon: `points` [26], at 1..24 seat 0's points with his checkers counted positive and seat 1's negative; `bar` and `off` [seat 0, seat 1].
-    None where a board has no such view.
+    Backgammon: `points` [26], at 1..24 seat 0's points with his checkers counted positive and seat 1's negative; `bar`
+    and `off` [seat 0, seat 1]. None where a board has no such view.
     """
     kind, seat = kind_of(game), int(game.rules.seat(state))
     if kind == "other":
@@ -145,14 +147,15 @@ def _points(cells: list[int], seat: int) -> dict[str, list[int]]:
 
 
 def clicked(before: Cells, after: Cells, mark: int) -> int | None:
-    """The one cell that was empty and holds `mark` after a move: where a person would click; None where there is not exactly one."""
+    """The one cell that was empty and holds `mark` after a move: where a person would click; None where there is not
+    exactly one."""
     if not isinstance(before, list) or not isinstance(after, list):
         return None
     filled = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old == 0 and new == mark]
     return filled[0] if len(filled) == 1 else None
 
 
-# --- everything ---------------------------------------------------------------------------------------------------------------
+# --- everything -------------------------------------------------------------------------------------------------------
 
 
 def show(game: Game, shown: Position) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Contract two: an evaluator is one file of weights plus a kernel.
 
-The file is safetensors: no code can hide in it. One metadata key, `deltaw`, holds sorted JSON (`Description`); the tensors are `weight0` [in, out],
-`bias0` [out], `weight1` ... in float32. A reader needs numpy and this page:
+The file is safetensors: no code can hide in it. One metadata key, `deltaw`, holds sorted JSON (`Description`); the
+tensors are `weight0` [in, out], `bias0` [out], `weight1` ... in float32. A reader needs numpy and this page:
 
     n = int.from_bytes(data[:8], "little"); header = json.loads(data[8 : 8 + n])
     description = json.loads(header["__metadata__"]["deltaw"])
@@ -160,7 +160,8 @@ def make_evaluator(
 
 
 def remade(evaluator: Evaluator, tensors: dict[str, np.ndarray], trained: dict[str, Any]) -> Evaluator:
-    """An evaluator of the same kind, features and sizes with other weights. Raises InputError for numbers that are not finite."""
+    """An evaluator of the same kind, features and sizes with other weights. Raises InputError for numbers that are not
+    finite."""
     description = dataclasses.replace(evaluator.description, trained=trained)
     other = Evaluator(evaluator.game, description, {name: np.asarray(t, np.float32) for name, t in tensors.items()})
     _check_tensors("the evaluator", other)

@@ -1,7 +1,8 @@
 """What evaluators read, for many states at once: the arrays that a file's graph, or another program, takes.
 
-Dense features are float32 [n, F], zero where a feature is not active. An n-tuple network's inputs are the numbers of its active entries, int32 [n, P],
-one for every placement of a tuple (`envs/tuples.py`): its F tables' entries are never written out.
+Dense features are float32 [n, F], zero where a feature is not active. An n-tuple network's inputs are the numbers of
+its active entries, int32 [n, P], one for every placement of a tuple (`envs/tuples.py`): its F tables' entries are never
+written out.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from deltaw.envs.tuples import num_placements
 
 
 def inputs_of(game: Game, features: FeatureSet, rows: np.ndarray) -> np.ndarray:
-    """Inputs of the states `rows` int64 [n, W]: entries int32 [n, P] of an n-tuple network, else features float32 [n, F].
-    Those of finished games, which nobody evaluates, are zeros."""
+    """Inputs of the states `rows` int64 [n, W]: entries int32 [n, P] of an n-tuple network, else features float32 [n,
+    F]. Those of finished games, which nobody evaluates, are zeros."""
     tuples = features.name == TUPLES_NAME
     out = np.zeros((len(rows), width_of(features)), np.int32 if tuples else np.float32)
     room = features.max_active + 4

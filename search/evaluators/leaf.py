@@ -1,11 +1,13 @@
 """The compiled side of an evaluator: features of one state in, chances of every outcome and a value out.
 
-Letters: F features, H units of the first layer, K outputs (outcome classes, or 1 for a scalar head), A most active features.
+Letters: F features, H units of the first layer, K outputs (outcome classes, or 1 for a scalar head), A most active
+features.
 
-A network is a first layer, applied to sparse features, and dense layers behind it; a linear evaluator has the first layer alone.
-Positions that are evaluated one after the other are mostly siblings, which share nearly all features: the first layer's sums are kept and only the
-*differences* to the last position are added (about 7 of 40 rows), an idea of NNUE made generic by comparing the two sparse lists.
-`forget` starts afresh; callers do so once a decision, so that a value does not depend on what a worker evaluated before.
+A network is a first layer, applied to sparse features, and dense layers behind it; a linear evaluator has the first
+layer alone. Positions that are evaluated one after the other are mostly siblings, which share nearly all features: the
+first layer's sums are kept and only the *differences* to the last position are added (about 7 of 40 rows), an idea of
+NNUE made generic by comparing the two sparse lists. `forget` starts afresh; callers do so once a decision, so that a
+value does not depend on what a worker evaluated before.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ REFRESH = 64
 FORGOTTEN = 1 << 40
 
 TIED = 2.0**-21
-"""values of moves at most so far apart, in outcome units, are equally good: mirror images are summed up in another order"""
+"""values of moves at most so far apart, in outcome units, are equally good: mirror images are summed up in another
+order"""
 
 
 class Weights(NamedTuple):
@@ -67,8 +70,8 @@ class Work(NamedTuple):
     seen: np.ndarray
     """int64 [F]: number of the evaluation in which a feature was last active"""
     slot: np.ndarray
-    """int64 [4]: row of the lists for the next position; active features of the last one; evaluations since the sums were
-    computed afresh (FORGOTTEN: they must be); number of this evaluation"""
+    """int64 [4]: row of the lists for the next position; active features of the last one; evaluations since the sums
+    were computed afresh (FORGOTTEN: they must be); number of this evaluation"""
     hidden: np.ndarray
     """float32 [2, widest layer]"""
     chances: np.ndarray
@@ -90,11 +93,12 @@ class Leaf(NamedTuple):
     """An evaluator as searches take it: leaf.evaluate(rules, leaf.weights, state, work) -> value."""
 
     evaluate: Any
-    """evaluate(rules, weights, state, work) -> value in outcome units for the mover; work.chances holds the outputs. Exact where
-    the game is over."""
+    """evaluate(rules, weights, state, work) -> value in outcome units for the mover; work.chances holds the outputs.
+    Exact where the game is over."""
     weights: Weights
     expect: Any = forget_state
-    """expect(rules, weights, state, work): the results of the moves from `state` are evaluated next, one after the other"""
+    """expect(rules, weights, state, work): the results of the moves from `state` are evaluated next, one after the
+    other"""
 
 
 # --- networks ---------------------------------------------------------------------------------------------------
@@ -122,7 +126,8 @@ def evaluate_network(rules, weights, state, work):
 
 @kernel
 def evaluate_linear(rules, weights, state, work):
-    """One sum over the active features, with a scalar head. Nothing is kept from the last position: repeated indices count repeatedly."""
+    """One sum over the active features, with a scalar head. Nothing is kept from the last position: repeated indices
+    count repeatedly."""
     over, result = rules.outcome(state)
     if over:
         work.chances[0] = result
@@ -140,8 +145,8 @@ def evaluate_linear(rules, weights, state, work):
 
 @kernel
 def middle_layers(weights, work):
-    """Layers between the first and the last; returns the row of work.hidden that holds their outputs, and where the last layer's weights
-    begin."""
+    """Layers between the first and the last; returns the row of work.hidden that holds their outputs, and where the
+    last layer's weights begin."""
     row, offset = 0, np.int64(0)
     for k in range(1, len(weights.sizes) - 1):
         inputs, outputs = weights.sizes[k - 1], weights.sizes[k]
@@ -182,8 +187,8 @@ def first_layer(first, n, work):
 
 @kernel
 def changes(n, work):
-    """Features whose value differs from the last position's go to row 2 of the lists; returns how many. Written without branches: which features
-    change is not predictable."""
+    """Features whose value differs from the last position's go to row 2 of the lists; returns how many. Written without
+    branches: which features change is not predictable."""
     new, old, now = work.slot[0], 1 - work.slot[0], work.slot[3]
     active, value, current, seen = work.active, work.value, work.current, work.seen
     changed = np.uint64(0)  # unsigned indices spare Numba's test for negative ones

@@ -27,8 +27,8 @@ def shipped(game: Game) -> dict[str, Path]:
 
 
 def find_evaluator(game: Game, name: str) -> Evaluator | Baseline | OnnxEvaluator:
-    """The evaluator called `name`: a baseline of the game, a shipped one, or a file (ONNX where it ends so). Raises InputError with
-    what there is."""
+    """The evaluator called `name`: a baseline of the game, a shipped one, or a file (ONNX where it ends so). Raises
+    InputError with what there is."""
     if name in game.baselines:
         return game.baselines[name]
     known = shipped(game)
@@ -44,7 +44,8 @@ def find_evaluator(game: Game, name: str) -> Evaluator | Baseline | OnnxEvaluato
 
 
 def default_evaluator(game: Game) -> Evaluator | Baseline:
-    """The shipped network, another shipped evaluator, or the game's first baseline that gives values; InputError where there is none."""
+    """The shipped network, another shipped evaluator, or the game's first baseline that gives values; InputError where
+    there is none."""
     known = shipped(game)
     if known:
         return load_evaluator(known.get(DEFAULT) or next(iter(known.values())), game)
@@ -71,7 +72,8 @@ def compiled(evaluator: Evaluator | Baseline | OnnxEvaluator) -> Evaluator | Bas
 
 
 def leaf_of(evaluator: Evaluator | Baseline | OnnxEvaluator) -> Leaf:
-    """The compiled form of something that gives values; InputError, with the reason, for what only ranks moves or runs elsewhere."""
+    """The compiled form of something that gives values; InputError, with the reason, for what only ranks moves or runs
+    elsewhere."""
     evaluator = compiled(evaluator)
     if isinstance(evaluator, Evaluator):
         return evaluator.leaf

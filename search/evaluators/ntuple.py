@@ -1,10 +1,12 @@
 """N-tuple networks at play: the tables' sum of one position, and of its siblings by the few cells in which they differ.
 
-A move changes a handful of cells, and only the tuples that contain one of them look up another entry. So a *base* position is kept, with the entry and
-the weight of every placement: the position before the move, the turn passed, where the game knows how to pass it, else the first of the siblings.
-(Connect Four, 70 tuples of 8 cells: 48 of 140 look-ups a move.)
+A move changes a handful of cells, and only the tuples that contain one of them look up another entry. So a *base*
+position is kept, with the entry and the weight of every placement: the position before the move, the turn passed, where
+the game knows how to pass it, else the first of the siblings. (Connect Four, 70 tuples of 8 cells: 48 of 140 look-ups a
+move.)
 
-Sums are in float64, of float32 weights: whichever way a value is found, it differs in the last digits of a double at most.
+Sums are in float64, of float32 weights: whichever way a value is found, it differs in the last digits of a double at
+most.
 
 Letters: P placements, C cells of the board, I pairs of a cell and a placement that contains it.
 """

@@ -1,16 +1,17 @@
-"""Evaluators in ONNX files, run by onnxruntime (extra `onnx`): files that `deltaw export` wrote, or any network with the same few metadata keys.
+"""Evaluators in ONNX files, run by onnxruntime (extra `onnx`): files that `deltaw export` wrote, or any network with
+the same few metadata keys.
 
-The graph takes one input for n states: features float32 [n, F] of one of the game's feature sets, or entries int32/int64 [n, P] of an n-tuple network
-(`search/evaluators/inputs.py`). Its outputs are found by name:
+The graph takes one input for n states: features float32 [n, F] of one of the game's feature sets, or entries
+int32/int64 [n, P] of an n-tuple network (`search/evaluators/inputs.py`). Its outputs are found by name:
 
     value     [n] or [n, 1]   for the side to move, in outcome units
     chances   [n, K]          of each outcome class; the key `deltaw.classes` lists what each column is worth
 
-One of the two is enough, and an only output may have any name. Metadata keys: `deltaw.game`, `deltaw.features`, for n-tuples `deltaw.spec`, for chances
-`deltaw.classes`. docs/export.md has them all.
+One of the two is enough, and an only output may have any name. Metadata keys: `deltaw.game`, `deltaw.features`, for
+n-tuples `deltaw.spec`, for chances `deltaw.classes`. docs/export.md has them all.
 
-onnxruntime takes batches: such an evaluator plays at 1 and 2 plies (`search/players/batched.py`), and the compiled searches refuse it. What a file may hold is
-checked before (`search/evaluators/onnx_limits.py`).
+onnxruntime takes batches: such an evaluator plays at 1 and 2 plies (`search/players/batched.py`), and the compiled
+searches refuse it. What a file may hold is checked before (`search/evaluators/onnx_limits.py`).
 """
 
 from __future__ import annotations
@@ -91,8 +92,9 @@ class OnnxEvaluator:
         return self._interface.chances is not None
 
     def values(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Value float64 [n] and outputs float32 [n, K] of states `rows` [n, W], each for its mover: chances of the outcome classes in
-        ascending order, or the value [n, 1]. Exact where the game is over. Raises InputError for a graph that fails, or answers NaN."""
+        """Value float64 [n] and outputs float32 [n, K] of states `rows` [n, W], each for its mover: chances of the
+        outcome classes in ascending order, or the value [n, 1]. Exact where the game is over. Raises InputError for a
+        graph that fails, or answers NaN."""
         classes = np.sort(self._interface.classes) if self.gives_chances else np.zeros(1)
         values, outputs = np.empty(len(rows)), np.empty((len(rows), len(classes)), np.float32)
         for first in range(0, len(rows), self._batch):
@@ -104,8 +106,8 @@ class OnnxEvaluator:
         return values, outputs
 
     def _run(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values and outputs of at most `batch` states. They are filled up to a power of two, by some of themselves: so there are few numbers
-        of states whose costs must be known."""
+        """Values and outputs of at most `batch` states. They are filled up to a power of two, by some of themselves: so
+        there are few numbers of states whose costs must be known."""
         graph, states = self._interface, len(inputs)
         n = 1 << (states - 1).bit_length()
         if n not in self._bearable:
@@ -145,8 +147,9 @@ def settle_finished(rules, rows, classes_given, classes, values, outputs):
 
 
 def load_onnx(path: str | Path, game: Game | None = None, encoder: Encoder | None = None) -> OnnxEvaluator:
-    """Read and check an ONNX evaluator; `game`: the one it must be for; `encoder`: what makes its inputs, where they are no feature set of
-    the game. Raises InputError. The graph is run once, on the first position; a model that is kept in several files is refused."""
+    """Read and check an ONNX evaluator; `game`: the one it must be for; `encoder`: what makes its inputs, where they
+    are no feature set of the game. Raises InputError. The graph is run once, on the first position; a model that is
+    kept in several files is refused."""
     from deltaw.envs import games
 
     model = read_model(path)

@@ -1,9 +1,11 @@
-"""What a graph in an ONNX file may be, checked before onnxruntime sees it: listed operators in one file, of bounded memory and work.
+"""What a graph in an ONNX file may be, checked before onnxruntime sees it: listed operators in one file, of bounded
+memory and work.
 
-A graph is a program, and a stranger's may loop for ever, read other files, or make terabytes out of a few numbers. So only `OPERATORS` are allowed: no
-control flow, nothing random, and nothing whose memory and work do not follow from the shapes that go in and come out. These shapes are found for each
-number of states that is evaluated in one call, node by node: by ONNX's own inference, and where a graph calculates a shape (`Shape`, `Gather`,
-`Concat`, then `Reshape`), by ONNX's reference implementation.
+A graph is a program, and a stranger's may loop for ever, read other files, or make terabytes out of a few numbers. So
+only `OPERATORS` are allowed: no control flow, nothing random, and nothing whose memory and work do not follow from the
+shapes that go in and come out. These shapes are found for each number of states that is evaluated in one call, node by
+node: by ONNX's own inference, and where a graph calculates a shape (`Shape`, `Gather`, `Concat`, then `Reshape`), by
+ONNX's reference implementation.
 """
 
 from __future__ import annotations
@@ -146,8 +148,8 @@ class Shapes:
         self._inputs = [copy.deepcopy(given) for given in inputs_of_graph(model.graph)]
 
     def cost(self, states: int, width: int) -> Cost:
-        """What a call takes whose input is [states, width]. Raises InputError where it cannot be told. Where it is not bearable, it may be
-        more."""
+        """What a call takes whose input is [states, width]. Raises InputError where it cannot be told. Where it is not
+        bearable, it may be more."""
         types, known = dict(self._types), dict(self._known)
         for given in self._inputs:
             types[given.name] = self._type(given.type.tensor_type.elem_type, (states, width))

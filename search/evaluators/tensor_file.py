@@ -1,7 +1,9 @@
-"""Safetensors files with one JSON text beside the tensors: evaluators (`search/evaluators/evaluator.py`) and tables (`search/databases/database.py`).
+"""Safetensors files with one JSON text beside the tensors: evaluators (`search/evaluators/evaluator.py`) and tables
+(`search/databases/database.py`).
 
-No code can hide in such a file, but its numbers may come from anybody. Here a file is refused that is cut off, too large, too deep, or of a later
-format; that its numbers fit together, and the game, the callers check before a kernel sees them.
+No code can hide in such a file, but its numbers may come from anybody. Here a file is refused that is cut off, too
+large, too deep, or of a later format; that its numbers fit together, and the game, the callers check before a kernel
+sees them.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ def read_file(
 ) -> tuple[Description, dict[str, np.ndarray]]:
     """The description and the tensors of a file. Raises InputError.
 
-    `kind`: what the file should be, for messages; `version`: the newest format that the caller reads; `describe` makes the description from the
-    JSON object, and raises KeyError, TypeError or ValueError where it does not suffice.
+    `kind`: what the file should be, for messages; `version`: the newest format that the caller reads; `describe` makes
+    the description from the JSON object, and raises KeyError, TypeError or ValueError where it does not suffice.
     """
     try:
         check_memory(Path(path).stat().st_size, str(path))

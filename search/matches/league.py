@@ -1,8 +1,9 @@
 """A league: every player meets every other one, and all get a rating.
 
-Each pairing is a match in pairs with swapped seats (`deltaw.search.matches.match`), all with the same seed, so with the same openings. Ratings are
-Bradley-Terry's (`deltaw.search.matches.ratings`) on the Elo scale, where `random`, which joins every league, has 0. In games with larger
-outcomes a win is a win for the rating, whatever its size; there the cross table shows points a game.
+Each pairing is a match in pairs with swapped seats (`deltaw.search.matches.match`), all with the same seed, so with the
+same openings. Ratings are Bradley-Terry's (`deltaw.search.matches.ratings`) on the Elo scale, where `random`, which
+joins every league, has 0. In games with larger outcomes a win is a win for the rating, whatever its size; there the
+cross table shows points a game.
 """
 
 from __future__ import annotations
@@ -72,8 +73,9 @@ def league(
     tables: Tables | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> LeagueResult:
-    """All pairings of `players`, by name, of `games_each` games; the anchor is `random`, or else the first. `progress` is
-    called with the number of pairings played. `tables` [K, K] of zeros hold what was played if the league is broken off."""
+    """All pairings of `players`, by name, of `games_each` games; the anchor is `random`, or else the first. `progress`
+    is called with the number of pairings played. `tables` [K, K] of zeros hold what was played if the league is broken
+    off."""
     names = list(players)
     if len(names) < 2:
         raise InputError(f"a league needs at least 2 players, not {len(names)}")
@@ -130,8 +132,8 @@ def standings(game: Game, names: Sequence[str], tables: Tables, seed: int) -> Le
 
 
 def find_players(game: Game, texts: Sequence[str], plies: int = 1, threads: int | None = None) -> dict[str, Player]:
-    """Players by short names: each text names one as in `deltaw arena`, or a folder and with it all evaluator files there.
-    `random` joins. Raises InputError for a folder without any, and for a player named twice."""
+    """Players by short names: each text names one as in `deltaw arena`, or a folder and with it all evaluator files
+    there. `random` joins. Raises InputError for a folder without any, and for a player named twice."""
     wanted: list[str] = []
     for text in texts:
         wanted += _folder(text) if os.path.isdir(text) else [text]
@@ -149,7 +151,8 @@ def find_players(game: Game, texts: Sequence[str], plies: int = 1, threads: int 
 
 
 def short_names(texts: Sequence[str]) -> list[str]:
-    """One name each, all different: a file's without folder and ending; with its folder where two have the same; else the text."""
+    """One name each, all different: a file's without folder and ending; with its folder where two have the same; else
+    the text."""
     specs = [parse_player(text) for text in texts]
     labels = [spec.label for spec in specs]
     longer = [f"{Path(spec.name).parent.name}/{spec.label}" for spec in specs]

@@ -2,13 +2,14 @@
 
 **Pairs.** Games 2p and 2p + 1 have the same dice (keyed by seed, pair and ply) and, without dice, the same random
 opening, with seats swapped. A pair's mean is one observation: the standard error is that of the pair means. Two equal
-deterministic players score exactly 0. A match may stop by a sequential test over pairs (`deltaw.search.matches.sequential`).
+deterministic players score exactly 0. A match may stop by a sequential test over pairs
+(`deltaw.search.matches.sequential`).
 
 `first_only`: the first player always has the first seat, every game stands for itself, and none has a random opening
 unless asked for: "first against a perfect player".
 
-**Noise.** With this probability the player on turn, whoever it is, must play a random move; drawn by (seed, pair, ply), so
-that two equal players still score exactly 0.
+**Noise.** With this probability the player on turn, whoever it is, must play a random move; drawn by (seed, pair, ply),
+so that two equal players still score exactly 0.
 
 **Luck adjustment** (the analysis of variance of a game with chance; a control variate). For any fixed evaluator V,
 with V(s, r) the value of the best move after roll r,
@@ -391,8 +392,8 @@ def elo_of_score(score: float) -> float:
 
 
 def elo(result: MatchResult) -> Elo | None:
-    """Rating difference 400 log10(s / (1 - s)) of the score s = (1 + mean) / 2, whose standard error is that of the pair
-    means; None where s is 0 or 1. For games whose outcomes are -1, 0 and 1."""
+    """Rating difference 400 log10(s / (1 - s)) of the score s = (1 + mean) / 2, whose standard error is that of the
+    pair means; None where s is 0 or 1. For games whose outcomes are -1, 0 and 1."""
     score, error = result.score, result.standard_error / 2.0
     if not 0.0 < score < 1.0:
         return None
@@ -429,7 +430,8 @@ def begin_games(rules, slots, which, seed, twins, opening_plies, moves, children
 
 @kernel
 def play_noise(rules, rows, keys, seed, twins, noise, moves, children, chosen, free):
-    """free[i]: whether the mover of the decision rows[i] may choose; if not, chosen[i] is one of the distinct results."""
+    """free[i]: whether the mover of the decision rows[i] may choose; if not, chosen[i] is one of the distinct
+    results."""
     for i in range(len(rows)):
         pair, ply = keys[i, 0] // twins, keys[i, 1]
         noisy = noisy_move(rules, rules.load(rows[i]), seed, pair, ply, noise, moves, children)

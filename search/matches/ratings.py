@@ -2,20 +2,20 @@
 
     P(i beats j) = p_i / (p_i + p_j),        rating_i = 400 log10 p_i
 
-A draw counts half a win of either side. With W_i the points of player i and n_ij the games of i against j, the step (D. R.
-Hunter, "MM algorithms for generalized Bradley-Terry models", Annals of Statistics 32, 2004, equation 3)
+A draw counts half a win of either side. With W_i the points of player i and n_ij the games of i against j, the step (D.
+R. Hunter, "MM algorithms for generalized Bradley-Terry models", Annals of Statistics 32, 2004, equation 3)
 
     p_i <- W_i / sum over j of n_ij / (p_i + p_j)
 
-raises the likelihood every time and converges wherever the maximum exists. To make it exist for players who won or lost every
-game, each two that met are given one more pair of games that the two drew: PRIOR games.
+raises the likelihood every time and converges wherever the maximum exists. To make it exist for players who won or lost
+every game, each two that met are given one more pair of games that the two drew: PRIOR games.
 
 Standard errors are those of the ratings' distance to the anchor, from the information matrix of theta = ln p,
 
     I_ii = sum over j of n_ij p_i p_j / (p_i + p_j)^2,      I_ij = - n_ij p_i p_j / (p_i + p_j)^2
 
-without the anchor's row and column (PRIOR games left out), inverted. Draws and pairs from the same opening vary less than the model thinks: the errors are
-rather too large.
+without the anchor's row and column (PRIOR games left out), inverted. Draws and pairs from the same opening vary less
+than the model thinks: the errors are rather too large.
 
 Letters: K players.
 """
@@ -47,8 +47,8 @@ class Ratings(NamedTuple):
 
 
 def bradley_terry(played: np.ndarray, points: np.ndarray, anchor: int = 0, prior: float = PRIOR) -> Ratings:
-    """played [K, K]: games of i against j, symmetric; points [K, K]: what i took from them, a draw half. Raises InputError
-    where some players never met the others, not even through third ones."""
+    """played [K, K]: games of i against j, symmetric; points [K, K]: what i took from them, a draw half. Raises
+    InputError where some players never met the others, not even through third ones."""
     _check(played, points, anchor)
     games = played + prior * (played > 0)
     wins = (points + prior / 2.0 * (played > 0)).sum(axis=1)

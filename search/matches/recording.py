@@ -1,7 +1,8 @@
 """Games of any players, kept in a file.
 
-Players take turns at moving first. With the same seed these are the games that `deltaw arena` plays: those of a pair have the same
-dice, or the same random opening. The file's ending says how they are written (`envs/record.py`); `deltaw analyze GAME --match FILE` reviews them.
+Players take turns at moving first. With the same seed these are the games that `deltaw arena` plays: those of a pair
+have the same dice, or the same random opening. The file's ending says how they are written (`envs/record.py`); `deltaw
+analyze GAME --match FILE` reviews them.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def play_games(
     finished: list[GameRecord] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[GameRecord]:
-    """Records of games in the order of their numbers; player i has seat (i + number) mod P. `opening_plies` None: 2 without chance,
-    else 0. `finished` is filled as games end, should this be broken off. Raises InputError for a wrong number of players or games."""
+    """Records of games in the order of their numbers; player i has seat (i + number) mod P. `opening_plies` None: 2
+    without chance, else 0. `finished` is filled as games end, should this be broken off. Raises InputError for a wrong
+    number of players or games."""
     _check(game, players, games_wanted, seed)
     opening = default_opening_plies(game) if opening_plies is None else opening_plies
     waiting = iter(range(games_wanted))

@@ -1,17 +1,18 @@
 """A sequential test of strength over pairs of games: play until it is clear which of two hypotheses holds.
 
-A *pair*, two games from the same opening with seats swapped, is one observation x, the mean score of its two games; a draw
-scores 1/2. The counts of its five values 0, 1/4, 1/2, 3/4, 1 are the **pentanomial**: its variance, unlike that of single games, knows
-that the openings favour one side. With n pairs of mean m and variance var, and the scores s0 and s1 that two Elo
-differences mean,
+A *pair*, two games from the same opening with seats swapped, is one observation x, the mean score of its two games; a
+draw scores 1/2. The counts of its five values 0, 1/4, 1/2, 3/4, 1 are the **pentanomial**: its variance, unlike that of
+single games, knows that the openings favour one side. With n pairs of mean m and variance var, and the scores s0 and s1
+that two Elo differences mean,
 
     LLR = n / 2 * [(m - s0)^2 - (m - s1)^2] / var        s(elo) = 1 / (1 + 10^(-elo / 400))
 
-is the generalised log-likelihood ratio of "s1" against "s0" (to first order). The **GSPRT** accepts s1 when it reaches log 19, and s0 when it
-falls to -log 19: each error has a probability of about 0.05 = 1/20, since log((1 - 0.05) / 0.05) = log 19 (A. Wald,
-"Sequential tests of statistical hypotheses", 1945; M. Van den Bergh, "A practical introduction to the GSPRT", 2018, for
-chess programs). It is looked at after every pair, from MINIMUM on, as fewer say too little of the variance where most pairs
-are alike: simulated over four kinds of pairs and three of bounds, errors were 0.00 to 0.06 from 64 pairs on, up to 0.26 from 16 on.
+is the generalised log-likelihood ratio of "s1" against "s0" (to first order). The **GSPRT** accepts s1 when it reaches
+log 19, and s0 when it falls to -log 19: each error has a probability of about 0.05 = 1/20, since log((1 - 0.05) / 0.05)
+= log 19 (A. Wald, "Sequential tests of statistical hypotheses", 1945; M. Van den Bergh, "A practical introduction to
+the GSPRT", 2018, for chess programs). It is looked at after every pair, from MINIMUM on, as fewer say too little of the
+variance where most pairs are alike: simulated over four kinds of pairs and three of bounds, errors were 0.00 to 0.06
+from 64 pairs on, up to 0.26 from 16 on.
 """
 
 from __future__ import annotations

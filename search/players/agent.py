@@ -1,8 +1,9 @@
 """An agent: a game and an evaluator that choose moves and say what they think of a position, by plies or by a search.
 
-A ply is counted as TD-Gammon does (`search/players/plies.py`). At 2 plies only the best candidates of the first ply are searched deeper; every answer
-says how deep it was searched, and the deeper ones come first. With an algorithm or a limit the agent searches (`search/players/searcher.py`). It plays
-book first, search in the middle, database at the end: where it is given databases that know a position, it chooses from them.
+A ply is counted as TD-Gammon does (`search/players/plies.py`). At 2 plies only the best candidates of the first ply are
+searched deeper; every answer says how deep it was searched, and the deeper ones come first. With an algorithm or a
+limit the agent searches (`search/players/searcher.py`). It plays book first, search in the middle, database at the end:
+where it is given databases that know a position, it chooses from them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class RankedMove(NamedTuple):
     value: float | None
     """outcome units, for the player who moves; None from an evaluator that only ranks"""
     chances: tuple[float, ...] | None
-    """of each outcome class of the game for the player who moves, from as many plies as the value; None where the evaluator has none"""
+    """of each outcome class of the game for the player who moves, from as many plies as the value; None where the
+    evaluator has none"""
     plies: int
     """how deep this move was searched"""
 
@@ -51,9 +53,10 @@ class RankedMove(NamedTuple):
 class Agent:
     """Chooses moves with an evaluator at 1 or 2 plies, or by a search. One thread at a time: it keeps scratch memory.
 
-    `candidates`: moves searched at 2 plies, 0 for all; `margin`: how far behind the first, in outcome units, a candidate may lie at 1 ply.
-    `algorithm` ("engine", "alphabeta" ...; None: what fits the game) and `limits` make it search instead; `databases` are asked first.
-    `endings` makes the evaluator exact where something is known, by plies: `functools.partial(deltaw.search.databases.bearoff.with_bearoff, table=...)`.
+    `candidates`: moves searched at 2 plies, 0 for all; `margin`: how far behind the first, in outcome units, a
+    candidate may lie at 1 ply. `algorithm` ("engine", "alphabeta" ...; None: what fits the game) and `limits` make it
+    search instead; `databases` are asked first. `endings` makes the evaluator exact where something is known, by plies:
+    `functools.partial(deltaw.search.databases.bearoff.with_bearoff, table=...)`.
     """
 
     def __init__(
@@ -97,8 +100,8 @@ class Agent:
         return self._engine.rank(state)
 
     def value(self, state: Any) -> Opinion:
-        """What `state` is worth to its mover: before the dice, the evaluator's own opinion (1 ply) or the average over all rolls of the best
-        move (2 plies); at a decision, the opinion of the best move."""
+        """What `state` is worth to its mover: before the dice, the evaluator's own opinion (1 ply) or the average over
+        all rolls of the best move (2 plies); at a decision, the opinion of the best move."""
         self._check_running(state)
         return self._engine.value(state)
 
@@ -277,7 +280,8 @@ class _Ranking:
 
 @kernel
 def rank_moves(rules, function, state, moves, rows, scores):
-    """Scores [M] of the moves [M] of the decision `state`, by a rank baseline's function; rows [M, W] get the results."""
+    """Scores [M] of the moves [M] of the decision `state`, by a rank baseline's function; rows [M, W] get the
+    results."""
     n = rules.expand(state, moves, rows)
     for i in range(n):
         scores[i] = function(state, moves[i], rules.load(rows[i]))

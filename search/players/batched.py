@@ -1,8 +1,9 @@
 """One ply and two plies with an evaluator that takes batches: onnxruntime, or any function of many states at once.
 
-The compiled searches call an evaluator for one state at a time, from inside a kernel. What runs in another library is asked seldom and much instead:
-**expand** many decisions, **evaluate** all results in one call, **back up**. Plies, candidates and margins mean what they mean in `search/players/plies.py`,
-and on the same values both choose the same moves (a test).
+The compiled searches call an evaluator for one state at a time, from inside a kernel. What runs in another library is
+asked seldom and much instead: **expand** many decisions, **evaluate** all results in one call, **back up**. Plies,
+candidates and margins mean what they mean in `search/players/plies.py`, and on the same values both choose the same
+moves (a test).
 
 Letters: n decisions, T moves of all of them together, W integers a state, K outputs, R most outcomes of a chance node.
 """
@@ -35,7 +36,8 @@ class BatchEvaluator(Protocol):
         ...
 
     def values(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Value float64 [n] and outputs float32 [n, K] of states `rows` int64 [n, W], each for its mover; exact where the game is over."""
+        """Value float64 [n] and outputs float32 [n, K] of states `rows` int64 [n, W], each for its mover; exact where
+        the game is over."""
         ...
 
 
@@ -66,8 +68,8 @@ def score_decisions(
     candidates: int = CANDIDATES,
     margin: float = MARGIN,
 ) -> Iterator[Scored]:
-    """The decisions `rows` int64 [n, W] in order, as many at a time as are expanded together. At 2 plies only the `candidates` best of
-    the first ply within `margin` are searched deeper (0 candidates: all)."""
+    """The decisions `rows` int64 [n, W] in order, as many at a time as are expanded together. At 2 plies only the
+    `candidates` best of the first ply within `margin` are searched deeper (0 candidates: all)."""
     first = 0
     while first < len(rows):
         begin, moves, results, turned = _expanded(game, rows[first:])
@@ -111,7 +113,8 @@ def _deepen(game: Game, evaluator: BatchEvaluator, scored: Scored, candidates: i
 
 
 def one_deeper(game: Game, evaluator: BatchEvaluator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values [n] and outputs [n, K] of states before their roll, for their movers: the average over the rolls of the best move's."""
+    """Values [n] and outputs [n, K] of states before their roll, for their movers: the average over the rolls of the
+    best move's."""
     n, rules = len(rows), game.rules
     over, result = np.empty(n, np.bool_), np.empty(n)
     size = n * max(rules.max_chance, 1)
@@ -126,7 +129,8 @@ def one_deeper(game: Game, evaluator: BatchEvaluator, rows: np.ndarray) -> tuple
 
 
 def best_replies(game: Game, evaluator: BatchEvaluator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values [n] and outputs [n, K] of decisions at one ply, for their movers: those of the best move, the first of equals."""
+    """Values [n] and outputs [n, K] of decisions at one ply, for their movers: those of the best move, the first of
+    equals."""
     values, outputs = [np.empty(0)], [np.empty((0, evaluator.values(rows[:0])[1].shape[1]))]
     for scored in score_decisions(game, evaluator, rows):
         best = np.empty(len(scored.begin) - 1, np.int64)
@@ -140,7 +144,8 @@ def best_replies(game: Game, evaluator: BatchEvaluator, rows: np.ndarray) -> tup
 
 
 class BatchedPlayer:
-    """Plays the move with the best value at one or two plies: `deltaw.search.players.players.EvaluatorPlayer` for an evaluator of batches."""
+    """Plays the move with the best value at one or two plies: `deltaw.search.players.players.EvaluatorPlayer` for an
+    evaluator of batches."""
 
     def __init__(
         self,
@@ -162,7 +167,8 @@ class BatchedPlayer:
         return self.decide(rows, keys, seed)[0]
 
     def decide(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Results [n, W] of the chosen moves, and the values [n] of the decisions for their movers, in outcome units."""
+        """Results [n, W] of the chosen moves, and the values [n] of the decisions for their movers, in outcome
+        units."""
         chosen, values = np.empty_like(rows), np.empty(len(rows))
 
         def work(part: slice, _: None) -> None:
@@ -220,8 +226,9 @@ def mark_promising(begin, values, candidates, margin, chosen):
 
 @kernel
 def roll_states(rules, rows, over, result, rolled, owner, probability):
-    """All chance outcomes of the states rows[i] that are not finished, to `rolled`, with owner i and probability; a state without chance
-    is its own. over[i], result[i]: whether and how a game is finished. Returns how many there are."""
+    """All chance outcomes of the states rows[i] that are not finished, to `rolled`, with owner i and probability; a
+    state without chance is its own. over[i], result[i]: whether and how a game is finished. Returns how many there
+    are."""
     total = 0
     for i in range(len(rows)):
         state = rules.load(rows[i])
@@ -248,7 +255,8 @@ def find_best(begin, values, best):
 
 @kernel
 def draw_best(begin, values, keys, seed, within, best):
-    """best[i] = one of the moves of decision i whose values are `within` so much of the greatest, drawn by (seed, game, ply)."""
+    """best[i] = one of the moves of decision i whose values are `within` so much of the greatest, drawn by (seed, game,
+    ply)."""
     for i in range(len(best)):
         own = values[begin[i] : begin[i + 1]]
         best[i] = begin[i] + pick_tied(own, len(own), within, random_word(seed, keys[i, 0], keys[i, 1], TIE))

@@ -27,8 +27,8 @@ def player_names(game: Game) -> list[str]:
 def find_player(
     game: Game, text: str, plies: int = 1, candidates: int = CANDIDATES, threads: int | None = None
 ) -> Player:
-    """The player that `text` names (see `deltaw.search.players.spec`): random, perfect, a baseline, a shipped evaluator, an evaluator
-    file, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
+    """The player that `text` names (see `deltaw.search.players.spec`): random, perfect, a baseline, a shipped
+    evaluator, an evaluator file, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
     spec = parse_player(text)
     plies = spec.plies or plies
     if plies not in (1, 2):
@@ -82,7 +82,8 @@ def player_of(
     threads: int | None = None,
     ties: bool = False,
 ) -> Player:
-    """A player with this evaluator or baseline; InputError for 2 plies with one that only ranks moves, and for a baseline of all players' payoffs."""
+    """A player with this evaluator or baseline; InputError for 2 plies with one that only ranks moves, and for a
+    baseline of all players' payoffs."""
     if isinstance(evaluator, Baseline) and evaluator.kind == "payoffs":
         raise InputError(f"{name} says what a position is worth to everybody, which takes a search: try {name}@depth=2")
     if plies == 1 and isinstance(evaluator, Baseline) and evaluator.kind == "rank":

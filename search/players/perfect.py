@@ -2,16 +2,17 @@
 (`search/solvers/exact.py`).
 
 A *best* move is one of best score, so the perfect player wins as soon as possible and loses as late as possible, where
-scores count plies (Connect Four: 22 minus the winner's stones; tables with distances); where they do not (Othello: discs;
-games that the engine searches to their end: the outcome alone) it keeps what they count. Equally good moves are drawn
-by (seed, game, ply).
+scores count plies (Connect Four: 22 minus the winner's stones; tables with distances); where they do not (Othello:
+discs; games that the engine searches to their end: the outcome alone) it keeps what they count. Equally good moves are
+drawn by (seed, game, ply).
 
-Every position is solved once a symmetry class: what is known is kept as the class keys of the best results, which a mirror
-image shares, and what took long is kept on disk (`search/databases/solved_positions.py`). Exact answers depend neither on threads nor on what was
-asked before.
+Every position is solved once a symmetry class: what is known is kept as the class keys of the best results, which a
+mirror image shares, and what took long is kept on disk (`search/databases/solved_positions.py`). Exact answers depend
+neither on threads nor on what was asked before.
 
-Measured, Connect Four, 300 games on one core: about 50 s of solving the first time that `points_2@ties=random` begins against the perfect player, 48 of them
-for the 21 positions of ply 5, which the shipped book of 4 plies does not reach; 1 s the next time.
+Measured, Connect Four, 300 games on one core: about 50 s of solving the first time that `points_2@ties=random` begins
+against the perfect player, 48 of them for the 21 positions of ply 5, which the shipped book of 4 plies does not reach;
+1 s the next time.
 
 Letters: n positions, k best moves, W integers a state.
 """
@@ -50,7 +51,8 @@ class Verdict(NamedTuple):
 
 
 class Exact:
-    """What is known of a game's positions, and a memory of it. Raises InputError for games with chance or not for two."""
+    """What is known of a game's positions, and a memory of it. Raises InputError for games with chance or not for
+    two."""
 
     def __init__(self, game: Game, threads: int | None = None, nodes: int | None = None) -> None:
         """`nodes`: the most that one position may take."""
@@ -70,7 +72,8 @@ class Exact:
         return [self._verdict(row, self._known[key]) for key, row in zip(keys, rows, strict=True)]
 
     def outcomes(self, rows: np.ndarray) -> list[int]:
-        """Outcome of perfect play from the positions `rows` int64 [n, W], finished ones among them, for their movers."""
+        """Outcome of perfect play from the positions `rows` int64 [n, W], finished ones among them, for their
+        movers."""
         keys = self._keys(rows)
         missing = {key: row for key, row in zip(keys, rows, strict=True) if key not in self._outcomes}
         found = list(missing.items())

@@ -1,10 +1,11 @@
 """One ply and two plies, for one decision and for many at once.
 
-A ply is counted as TD-Gammon does: **1 ply** values every position after my move by the evaluator; **2 plies** values it by the average
-over the opponent's rolls of his best reply, each reply valued by the evaluator. (gnubg calls them 0-ply and 1-ply.)
+A ply is counted as TD-Gammon does: **1 ply** values every position after my move by the evaluator; **2 plies** values
+it by the average over the opponent's rolls of his best reply, each reply valued by the evaluator. (gnubg calls them
+0-ply and 1-ply.)
 
-Letters: N decisions, W integers a state, M most moves of a decision, R most outcomes of a chance node. The order of one decision's moves is the game's own; ties go
-to the first.
+Letters: N decisions, W integers a state, M most moves of a decision, R most outcomes of a chance node. The order of one
+decision's moves is the game's own; ties go to the first.
 """
 
 from __future__ import annotations
@@ -95,11 +96,12 @@ def value_one_deeper(rules, leaf, state, bench):
 
 @kernel
 def score_moves(rules, leaf, state, plies, candidates, margin, bench):
-    """Values of all moves of the decision `state` in bench.values[:n], for its mover, and the evaluator's outputs on their results in
-    bench.outputs[:n]; returns (n, index of the best).
+    """Values of all moves of the decision `state` in bench.values[:n], for its mover, and the evaluator's outputs on
+    their results in bench.outputs[:n]; returns (n, index of the best).
 
-    At 2 plies only the `candidates` best moves of the first ply, and of them only those within `margin` of the first, are
-    searched deeper (0 candidates: all moves, whatever the margin). The others have no value at 2 plies: minus infinity.
+    At 2 plies only the `candidates` best moves of the first ply, and of them only those within `margin` of the first,
+    are searched deeper (0 candidates: all moves, whatever the margin). The others have no value at 2 plies: minus
+    infinity.
     """
     n = rules.expand(state, bench.moves[0], bench.rows[0])
     mover = rules.seat(state)
@@ -123,7 +125,8 @@ def score_moves(rules, leaf, state, plies, candidates, margin, bench):
 
 @kernel
 def look_deeper(rules, leaf, mover, n, candidates, margin, bench):
-    """Replace the values of the most promising moves by their 2-ply values, and those of the others by minus infinity."""
+    """Replace the values of the most promising moves by their 2-ply values, and those of the others by minus
+    infinity."""
     order = np.argsort(-bench.values[:n], kind="mergesort")
     searched = promising(bench.values, order, candidates, margin)
     for i in order[:searched]:
@@ -135,7 +138,8 @@ def look_deeper(rules, leaf, mover, n, candidates, margin, bench):
 
 @kernel
 def promising(values, order, candidates, margin):
-    """How many moves of `order` (best first) deserve the second ply: at most `candidates`, within `margin` of the first, and the first."""
+    """How many moves of `order` (best first) deserve the second ply: at most `candidates`, within `margin` of the
+    first, and the first."""
     searched = 1
     while searched < min(candidates, len(order)) and values[order[searched]] >= values[order[0]] - margin:
         searched += 1
@@ -175,8 +179,8 @@ def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths
 
 @kernel
 def opinion_one_deeper(rules, leaf, state, turned, bench, outputs):
-    """`value_one_deeper`; the outputs of the best replies, averaged over the chance outcomes, are added to outputs [K]: for the mover of
-    `state`, or for his opponent where `turned`."""
+    """`value_one_deeper`; the outputs of the best replies, averaged over the chance outcomes, are added to outputs [K]:
+    for the mover of `state`, or for his opponent where `turned`."""
     over, result = rules.outcome(state)
     forget(bench.work)
     if over:
@@ -207,7 +211,8 @@ def opinion_of_reply(rules, leaf, state, probability, turned, bench, outputs):
 
 @kernel
 def add_outputs(weights, chances, factor, turned, outputs):
-    """outputs [K] += factor x chances, seen from the other side where `turned`: classes are reversed, a scalar changes its sign."""
+    """outputs [K] += factor x chances, seen from the other side where `turned`: classes are reversed, a scalar changes
+    its sign."""
     last = len(chances) - 1
     for k in range(last + 1):
         if not turned:
@@ -223,8 +228,8 @@ def add_outputs(weights, chances, factor, turned, outputs):
 
 @kernel
 def choose_rows(rules, leaf, rows, plies, candidates, margin, bench, chosen, values, outputs):
-    """For each decision rows[i]: the result of the best move in chosen[i], its value for the mover, and the evaluator's outputs on
-    the result (for the side then to move)."""
+    """For each decision rows[i]: the result of the best move in chosen[i], its value for the mover, and the evaluator's
+    outputs on the result (for the side then to move)."""
     for i in range(len(rows)):
         _, best = score_moves(rules, leaf, rules.load(rows[i]), plies, candidates, margin, bench)
         chosen[i] = bench.rows[0, best]
@@ -234,8 +239,8 @@ def choose_rows(rules, leaf, rows, plies, candidates, margin, bench, chosen, val
 
 @kernel
 def roll_values(rules, leaf, rows, bench, values, probabilities, counts):
-    """For each state rows[i] before its roll: values[i, r] of every roll r under the best move by the evaluator, its probability, and how
-    many rolls there are; for luck adjustment."""
+    """For each state rows[i] before its roll: values[i, r] of every roll r under the best move by the evaluator, its
+    probability, and how many rolls there are; for luck adjustment."""
     for i in range(len(rows)):
         state = rules.load(rows[i])
         forget(bench.work)

@@ -36,7 +36,8 @@ def default_algorithm(game: Game) -> str:
 
 
 class Searcher:
-    """Raises InputError where algorithm, game and evaluator do not fit, and for negative limits. One thread at a time."""
+    """Raises InputError where algorithm, game and evaluator do not fit, and for negative limits. One thread at a
+    time."""
 
     def __init__(
         self,
@@ -57,7 +58,8 @@ class Searcher:
             self.limits = limits if limits.depth is not None else limits._replace(depth=deepest)
 
     def search(self, state: Any, *, full: bool = False) -> SearchResult:
-        """The best move of `state` within the limits; with `full` the value of every move. Raises InputError for a finished game."""
+        """The best move of `state` within the limits; with `full` the value of every move. Raises InputError for a
+        finished game."""
         over, value = self.game.rules.outcome(state)
         if over:
             raise InputError(f"{self.game.format(state)} is finished: {int(value):+d} for the side to move")

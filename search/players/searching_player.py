@@ -24,8 +24,8 @@ from deltaw.search.tree.engine import Engine
 SHALLOW, SHALLOW_NODES = 8, 100_000
 """a search of at most this depth, or so many nodes, is content with the small table"""
 SMALL_TABLE, LARGE_TABLE = 1 << 16, 1 << 18
-"""entries of 32 bytes. Measured, Connect Four to depth 8: 2.0 ms a decision with 2^16 entries, 3.1 ms with the 2^20 that
-a single search takes, most of the difference being the emptying"""
+"""entries of 32 bytes. Measured, Connect Four to depth 8: 2.0 ms a decision with 2^16 entries, 3.1 ms with the 2^20
+that a single search takes, most of the difference being the emptying"""
 
 
 class SearchingPlayer:
@@ -41,8 +41,8 @@ class SearchingPlayer:
         ties: bool = False,
         threads: int | None = None,
     ) -> None:
-        """`algorithm` None: the engine, or expectiminimax for a game with chance. `ties`: any of the best moves, drawn by
-        (seed, game, ply); else the first found. Raises InputError where algorithm, evaluator and game do not fit."""
+        """`algorithm` None: the engine, or expectiminimax for a game with chance. `ties`: any of the best moves, drawn
+        by (seed, game, ply); else the first found. Raises InputError where algorithm, evaluator and game do not fit."""
         self.game, self.name, self._ties = game, name, ties
         self.leaf = leaf_of(evaluator)
         self._workers: Workers[_Seeker] = Workers(threads, lambda: _Seeker(game, evaluator, algorithm, limits))

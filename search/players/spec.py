@@ -8,7 +8,8 @@
     network@seconds=0.1            ... as deep as a tenth of a second reaches: not repeatable
     network@algorithm=alphabeta,depth=4
 
-NAME is a shipped evaluator, an evaluator file, a baseline, or one of the players that `deltaw.search.players.players` lists.
+NAME is a shipped evaluator, an evaluator file, a baseline, or one of the players that `deltaw.search.players.players`
+lists.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def parse_player(text: str) -> PlayerSpec:
 
 
 def parse_search(settings: str) -> PlayerSpec:
-    """The search that `settings` describes, written as behind the @ of a player. Raises InputError, also where no search is asked for."""
+    """The search that `settings` describes, written as behind the @ of a player. Raises InputError, also where no
+    search is asked for."""
     spec = parse_player(f"evaluator@{settings}")
     if not spec.searches:
         raise InputError(f"{settings!r} is no search; write depth=8, or nodes=10000,ties=random")

@@ -32,7 +32,8 @@ class Workers(Generic[Scratch]):
         list(_pool(len(self._scratch)).map(work, jobs, self._scratch[:threads]))
 
     def each(self, work: Callable[[int, Scratch], None], n: int) -> None:
-        """work(i, scratch) for i = 0 .. n - 1, a free thread taking the next: for work whose pieces differ in length."""
+        """work(i, scratch) for i = 0 .. n - 1, a free thread taking the next: for work whose pieces differ in
+        length."""
         numbers, stop = itertools.count(), threading.Event()
 
         def share(scratch: Scratch) -> None:

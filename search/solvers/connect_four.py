@@ -1,19 +1,22 @@
 """Connect Four solved exactly: null-window negamax over bit masks, with a table.
 
-After P. Pons, "Solving Connect 4" (http://blog.gamesolver.org), L. V. Allis, "A Knowledge-based Approach of Connect-Four" (1988), and J. Tromp's
-Fhourstones:
+After P. Pons, "Solving Connect 4" (http://blog.gamesolver.org), L. V. Allis, "A Knowledge-based Approach of
+Connect-Four" (1988), and J. Tromp's Fhourstones:
 
-- moves that lose at once are never made: an opponent's threat that he can play must be parried, and nothing is played below one he cannot play yet;
-- a move that makes two threats wins, and its result is not searched; else moves go by the number of threats they leave, then from the centre;
+- moves that lose at once are never made: an opponent's threat that he can play must be parried, and nothing is played
+  below one he cannot play yet;
+- a move that makes two threats wins, and its result is not searched; else moves go by the number of threats they leave,
+  then from the centre;
 - a *null window* asks only whether the score is above `alpha`; exact scores come from bisection;
 - the table keeps a lower and an upper bound of a position at once, and outlives the position.
 
-Measured (seconds for hard positions with 10 and 12 stones, with against without): forced replies without table and ordering x 0.78; moves that
-make two threats x 0.88; entries of all results fetched before the moves are ordered x 0.6; two entries a bucket, where the table is full,
-x 0.65. Not worth their time: cut-offs by results' entries (20 % fewer nodes), stored best moves, history, more terms in the ordering, mirrored
-keys, no table near the end, proofs by parity.
+Measured (seconds for hard positions with 10 and 12 stones, with against without): forced replies without table and
+ordering x 0.78; moves that make two threats x 0.88; entries of all results fetched before the moves are ordered x 0.6;
+two entries a bucket, where the table is full, x 0.65. Not worth their time: cut-offs by results' entries (20 % fewer
+nodes), stored best moves, history, more terms in the ordering, mirrored keys, no table near the end, proofs by parity.
 
-Scores are those of the game's `score`: 22 minus the winner's stones, negative for a loss, 0 for a draw. The masks are those of the game.
+Scores are those of the game's `score`: 22 minus the winner's stones, negative for a loss, 0 for a draw. The masks are
+those of the game.
 
     memory, int64 [SCRATCH + entries]
         [0 .. SHIFT)     scratch: for each number of stones the moves, sorted, and the threats that each leaves, LIST of both
@@ -58,7 +61,8 @@ KEYS = (1 << KEY_BITS) - 1
 MULTIPLIER = 0x9E3779B97F4A7C15 & KEYS
 """odd, so that multiplying modulo 2^49 mixes the keys one to one; digits of the golden ratio"""
 TAG_BITS = 39
-"""The bucket is named by the upper bits, at least ten: together with the tag, all 49 are known and no two positions are taken for one."""
+"""The bucket is named by the upper bits, at least ten: together with the tag, all 49 are known and no two positions are
+taken for one."""
 TAGS = (1 << TAG_BITS) - 1
 ABOUT_BITS = 18
 FIELD = 63
@@ -66,7 +70,8 @@ FIELD = 63
 BIAS = 32
 SMALLEST_TABLE = 1 << (KEY_BITS - TAG_BITS + 1)
 DEFAULT_ENTRIES = 1 << 20
-"""8 MiB stay in the processor's caches: as fast as any size even for the empty board (2^24: 20 % fewer nodes, each 30 % slower)"""
+"""8 MiB stay in the processor's caches: as fast as any size even for the empty board (2^24: 20 % fewer nodes, each 30 %
+slower)"""
 HALT = np.int64(99)
 """what a stopped search returns: no score"""
 
@@ -75,7 +80,8 @@ class Solver:
     """Solves positions exactly; keeps its table from one to the next."""
 
     def __init__(self, entries: int = DEFAULT_ENTRIES) -> None:
-        """`entries`: size of the table, 8 bytes each, a power of two. Raises InputError for another number or more than the machine's memory."""
+        """`entries`: size of the table, 8 bytes each, a power of two. Raises InputError for another number or more than
+        the machine's memory."""
         if entries < SMALLEST_TABLE or entries & (entries - 1):
             raise InputError(f"a table of {entries} entries: a power of two from {SMALLEST_TABLE} upwards is needed")
         check_memory(8 * entries, f"a table of {entries} entries")
@@ -89,7 +95,8 @@ class Solver:
         self._memory[SHIFT] = KEY_BITS - (buckets.bit_length() - 1)
 
     def solve(self, state: Any, control: np.ndarray, *, best: bool = True) -> Solution:
-        """The exact score for the mover of `state` and, with `best`, every best move. Raises Stopped when `control` said so."""
+        """The exact score for the mover of `state` and, with `best`, every best move. Raises Stopped when `control`
+        said so."""
         me, taken, before = int(state.me), int(state.all), int(control[NODES])
         value = self._checked(score_of(self._memory, control, me, taken))
         moves: tuple[int, ...] = ()
@@ -165,7 +172,8 @@ def reaches(memory, control, me, taken, column, value):
 
 @kernel
 def search(memory, control, me, taken, danger, alpha):
-    """A bound b of the score s, for a mover who cannot win at once: b > alpha and s >= b, or b <= alpha and s <= b. HALT where stopped.
+    """A bound b of the score s, for a mover who cannot win at once: b > alpha and s >= b, or b <= alpha and s <= b.
+    HALT where stopped.
 
     `danger`: the opponent's threats, `threats(me ^ taken, taken)`.
     """
@@ -223,7 +231,8 @@ def search(memory, control, me, taken, danger, alpha):
 
 @kernel
 def safe_moves(taken, danger):
-    """Squares, one a column at most, where a stone does not lose at once: parries the threat, is not below one. 0 if there are none."""
+    """Squares, one a column at most, where a stone does not lose at once: parries the threat, is not below one. 0 if
+    there are none."""
     moves = (taken + BOTTOM) & BOARD
     forced = moves & danger
     if forced:
@@ -235,8 +244,8 @@ def safe_moves(taken, danger):
 
 @kernel
 def sort_moves(memory, first, me, taken, moves):
-    """The moves and the threats they leave to memory[first:], memory[first + LIST:], those with most threats last; returns how many. 0 if
-    one wins: it leaves two threats, or one on top of another."""
+    """The moves and the threats they leave to memory[first:], memory[first + LIST:], those with most threats last;
+    returns how many. 0 if one wins: it leaves two threats, or one on top of another."""
     n = 0
     for column in COLUMN_MASKS:
         stone = moves & column

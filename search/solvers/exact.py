@@ -1,7 +1,7 @@
 """The exact value of a position and every move that keeps it.
 
-A game with a file in `search/solvers/` is solved by that; its scores are the game's own (`Rules.score`: discs, distance to win). Any other
-deterministic game of two players is searched to its end by the engine, and its score is the outcome.
+A game with a file in `search/solvers/` is solved by that; its scores are the game's own (`Rules.score`: discs, distance
+to win). Any other deterministic game of two players is searched to its end by the engine, and its score is the outcome.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class ExactSolver(Protocol):
     def solve(
         self, state: Any, *, seconds: float | None = None, nodes: int | None = None, best: bool = True
     ) -> Solution:
-        """The exact score of `state` and, with `best`, every best move. Raises Stopped where a limit came first, InputError for a negative one."""
+        """The exact score of `state` and, with `best`, every best move. Raises Stopped where a limit came first,
+        InputError for a negative one."""
         ...
 
 

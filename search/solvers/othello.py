@@ -4,7 +4,8 @@
     othello_judge.py    safe discs; ratings that order moves
     othello_tree.py     the tree above, with its table
 
-Scores are those of the game's `score`: discs of the mover minus the opponent's at the end, the empty squares going to the winner; always even.
+Scores are those of the game's `score`: discs of the mover minus the opponent's at the end, the empty squares going to
+the winner; always even.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Solver:
     """Solves positions exactly; keeps its table from one to the next."""
 
     def __init__(self, entries: int = DEFAULT_ENTRIES) -> None:
-        """`entries`: size of the table, 32 bytes each, a power of two. Raises InputError for another number, and for more than the
-        machine's memory before anything is allocated."""
+        """`entries`: size of the table, 32 bytes each, a power of two. Raises InputError for another number, and for
+        more than the machine's memory before anything is allocated."""
         if entries < 2 or entries & (entries - 1):
             raise InputError(f"a table of {entries} entries: a power of two from 2 upwards is needed")
         size = TABLE + ENTRY * entries
@@ -48,7 +49,8 @@ class Solver:
         self._memory[BUCKETS] = entries // 2 - 1
 
     def solve(self, state: Any, control: np.ndarray, *, best: bool = True) -> Solution:
-        """The exact score for the mover of `state` and, with `best`, every best move. Raises Stopped when `control` said so."""
+        """The exact score for the mover of `state` and, with `best`, every best move. Raises Stopped when `control`
+        said so."""
         before = int(control[NODES])
         self._memory[GENERATION] += 1
         if outcome(state)[0]:
@@ -60,7 +62,8 @@ class Solver:
         return Solution(value, moves, int(control[NODES]) - before)
 
     def _best_moves(self, state: Any, control: np.ndarray) -> tuple[int, tuple[int, ...]]:
-        """The score and all moves that keep it: the move that looks best is solved, every other one is asked whether it is as good."""
+        """The score and all moves that keep it: the move that looks best is solved, every other one is asked whether it
+        is as good."""
         out = np.empty(MAX_MOVES, np.int64)
         moves = [int(move) for move in out[: legal_moves(state, out)]]
         results = {move: play(state, move) for move in moves}
@@ -104,7 +107,8 @@ def first_guess(control, me, opponent):
 
 @kernel
 def exact(memory, control, me, opponent, guess):
-    """The score, by null windows from the first guess on: each answer is the next question (MTD(f)). Anything when stopped."""
+    """The score, by null windows from the first guess on: each answer is the next question (MTD(f)). Anything when
+    stopped."""
     lower, upper, alpha = np.int64(-MOST), np.int64(MOST), guess - 1
     while lower < upper and not stopped(control):
         answer = bound(memory, control, me, opponent, min(max(alpha, lower), upper - 1))
@@ -117,7 +121,8 @@ def exact(memory, control, me, opponent, guess):
 
 @kernel
 def bound(memory, control, me, opponent, alpha):
-    """A score > alpha that the position has at least, or a score <= alpha that it has at most. Anything when stopped."""
+    """A score > alpha that the position has at least, or a score <= alpha that it has at most. Anything when
+    stopped."""
     empty = ~(me | opponent)
     empties, odd, counts = popcount(empty), odd_quadrants(empty), pointer_to(control)
     if empties > MOST_FEW:

@@ -1,11 +1,12 @@
 """The last empty squares of Othello, where nine of ten of a solver's nodes are: no table, no lists, hardly an ordering.
 
-`alpha` stands for the null window (alpha, alpha + 1) everywhere in the solver, and results are fail-soft: a score > alpha is a lower
-bound of the true one, a score <= alpha an upper bound. Scores are disc differences for the mover, the empty squares going to the
-winner.
+`alpha` stands for the null window (alpha, alpha + 1) everywhere in the solver, and results are fail-soft: a score >
+alpha is a lower bound of the true one, a score <= alpha an upper bound. Scores are disc differences for the mover, the
+empty squares going to the winner.
 
-**Parity.** Who moves last in a region gains by it. Squares in quadrants with an odd number of empty squares are tried first; `odd` is
-the mask of these quadrants, and a move changes it by one exclusive or. (Found in every strong program, as in Gunnar Andersson's Zebra.)
+**Parity.** Who moves last in a region gains by it. Squares in quadrants with an odd number of empty squares are tried
+first; `odd` is the mask of these quadrants, and a move changes it by one exclusive or. (Found in every strong program,
+as in Gunnar Andersson's Zebra.)
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def last_one(me, opponent, square, alpha):
 
 @kernel
 def last_squares(me, opponent, empty, odd, alpha, passed, control):
-    """Score with two to four empty squares, the mask `empty`: trying a move costs less than finding out which are legal. `passed`: 1 if the
-    opponent could not move, else 0 (int64)."""
+    """Score with two to four empty squares, the mask `empty`: trying a move costs less than finding out which are
+    legal. `passed`: 1 if the opponent could not move, else 0 (int64)."""
     control[NODES] += 1
     best = np.int64(NONE)
     first = empty & odd

@@ -21,10 +21,10 @@ LOSS = -10_000
 """below every rating"""
 
 MOVES, CORNER_MOVES, CORNERS_HELD, SAFE, FRONTIER, OPENED = 20, 30, 20, 15, -14, 10
-"""Tenths of a disc for one more than the opponent has: legal moves, corners among them, corners, discs safe on edges, discs that touch
-an empty square, empty squares that touch a disc. Rounded from a least-squares fit to the exact scores of 112,000 positions with 10 to
-16 empty squares out of noisy games (84 % of the variance). Terms that better the guess but not the order of moves were left out: without
-discs (5) and C squares (-20) the search needs 16 % fewer nodes."""
+"""Tenths of a disc for one more than the opponent has: legal moves, corners among them, corners, discs safe on edges,
+discs that touch an empty square, empty squares that touch a disc. Rounded from a least-squares fit to the exact scores
+of 112,000 positions with 10 to 16 empty squares out of noisy games (84 % of the variance). Terms that better the guess
+but not the order of moves were left out: without discs (5) and C squares (-20) the search needs 16 % fewer nodes."""
 
 
 # --- safe discs -----------------------------------------------------------------------------------------------------
@@ -56,8 +56,8 @@ def full_diagonals(taken, step):
 
 @kernel
 def safe_discs(me, opponent):
-    """Number of my discs that can never be turned, or fewer: on each of its four lines such a disc is at an end, or the line is full, or its
-    neighbour on one side is such a disc."""
+    """Number of my discs that can never be turned, or fewer: on each of its four lines such a disc is at an end, or the
+    line is full, or its neighbour on one side is such a disc."""
     taken = me | opponent
     rows, columns = full_rows_and_columns(taken)
     rows |= LEFT_AND_RIGHT

@@ -1,4 +1,5 @@
-"""The tree above the last few squares: null windows, a table of bounds, and moves in the order in which they are likely to cut off.
+"""The tree above the last few squares: null windows, a table of bounds, and moves in the order in which they are likely
+to cut off.
 
     memory, int64 [TABLE + 4 x entries]
         [BUCKETS]              buckets of the table - 1
@@ -8,14 +9,16 @@
 
     about = generation x 2^24 + best move x 2^16 + (upper bound + 64) x 2^8 + lower bound + 64
 
-An entry holds the whole position, so none is taken for another, and bounds are true whoever asks: the table serves for all positions to come.
+An entry holds the whole position, so none is taken for another, and bounds are true whoever asks: the table serves for
+all positions to come.
 
-What each step saves, in nodes (17 positions with 19 to 23 empty squares, geometric mean): ordering by a short search instead of by
-mobility alone 28 %, the children's entries 10 %, parity 7 %; safe discs save nothing there, but 87 % where one side can be wiped out
-(FFO 39, all best moves).
+What each step saves, in nodes (17 positions with 19 to 23 empty squares, geometric mean): ordering by a short search
+instead of by mobility alone 28 %, the children's entries 10 %, parity 7 %; safe discs save nothing there, but 87 %
+where one side can be wiped out (FFO 39, all best moves).
 
-Sources: Gunnar Andersson's Zebra and Richard Delorme's Edax for the order of the steps; A. Plaat, J. Schaeffer, W. Pijls and A. de
-Bruin, "Exploiting graph properties of game trees" (1996), for cut-offs by the table's entries of the children.
+Sources: Gunnar Andersson's Zebra and Richard Delorme's Edax for the order of the steps; A. Plaat, J. Schaeffer, W.
+Pijls and A. de Bruin, "Exploiting graph properties of game trees" (1996), for cut-offs by the table's entries of the
+children.
 """
 
 from __future__ import annotations
@@ -53,8 +56,8 @@ _QUARTER = ((9, 2, 8, 6), (2, 1, 3, 4), (8, 3, 7, 5), (6, 4, 5, 0))
 SQUARE_RANK = np.array([_QUARTER[min(s // 8, 7 - s // 8)][min(s % 8, 7 - s % 8)] for s in range(64)], np.int64)
 """[64]: corners first, X squares last"""
 REPLY_RANK, OPEN_RANK, ODD_RANK = -64, -16, 8
-"""a reply of the opponent's, an open square beside a disc of mine, and an odd quadrant, on the scale of SQUARE_RANK (about Edax's
-proportions)"""
+"""a reply of the opponent's, an open square beside a disc of mine, and an odd quadrant, on the scale of SQUARE_RANK
+(about Edax's proportions)"""
 HINT_RANK = 1 << 40
 """the table's move goes first"""
 
@@ -91,8 +94,8 @@ def best_move(memory, entry):
 
 @kernel
 def remember(memory, me, opponent, alpha, score, move, nodes):
-    """What a search with the window of `alpha` found. A new position takes the place of the one of its bucket that took fewer nodes; those of
-    earlier generations count as none."""
+    """What a search with the window of `alpha` found. A new position takes the place of the one of its bucket that took
+    fewer nodes; those of earlier generations count as none."""
     entry, lower, upper = find(memory, me, opponent), np.int64(-64), np.int64(64)
     if entry:
         lower, upper = lower_bound(memory, entry), upper_bound(memory, entry)
@@ -161,7 +164,8 @@ def glance_depth(empties):
 
 @kernel
 def rank_cheaply(his, mine, square, empties):
-    """Fastest first: the fewer replies, corners counted twice, the smaller the tree below and the likelier a cut-off."""
+    """Fastest first: the fewer replies, corners counted twice, the smaller the tree below and the likelier a
+    cut-off."""
     replies = mobility(his, mine)
     rank = SQUARE_RANK[square] + REPLY_RANK * (popcount(replies) + popcount(replies & CORNERS))
     if empties >= FRONTIER_FROM:
@@ -187,7 +191,8 @@ def take_best(memory, frame, i, n):
 
 @kernel
 def search(memory, control, me, opponent, odd, alpha, empties):
-    """Score of a position with more than MOST_FEW empty squares, `empties` of them; a bound as `othello_end` says. Anything when stopped."""
+    """Score of a position with more than MOST_FEW empty squares, `empties` of them; a bound as `othello_end` says.
+    Anything when stopped."""
     if enter(control):
         return np.int64(0)
     # 1. A forced pass, the end.

@@ -1,4 +1,5 @@
-"""Tables for the terminal: their frame, and the colours of moves. Rich leaves colours out where output is no terminal, or NO_COLOR is set."""
+"""Tables for the terminal: their frame, and the colours of moves. Rich leaves colours out where output is no terminal,
+or NO_COLOR is set."""
 
 from __future__ import annotations
 

@@ -4,10 +4,11 @@ A file in `search/algorithms/` *is* the registration; it ends with `ALGORITHM = 
 
     run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack) -> value for the player in seat `me`
 
-searches `state` `depth` moves deep. Where the algorithm has windows it is fail-soft: a value v <= alpha is an upper bound, v >= beta a lower one,
-anything between exact. A line ends with `leaf_value` (`search/tree/stack.py`), which asks the evaluator only while the game is
-on and counts in `control[OPEN]` that it did. Whatever else an answer rests on that is no finished game, such as a move that
-was left out, is counted there too. A run that was told to stop (`envs/control.py`) returns at once with anything.
+searches `state` `depth` moves deep. Where the algorithm has windows it is fail-soft: a value v <= alpha is an upper
+bound, v >= beta a lower one, anything between exact. A line ends with `leaf_value` (`search/tree/stack.py`), which asks
+the evaluator only while the game is on and counts in `control[OPEN]` that it did. Whatever else an answer rests on that
+is no finished game, such as a move that was left out, is counted there too. A run that was told to stop
+(`envs/control.py`) returns at once with anything.
 
     evaluate_state    one run: the value and the number of nodes that the textbook speaks of
     search            every move of the root: best moves, ties, principal variation, time and node limits
@@ -59,9 +60,11 @@ class Algorithm(NamedTuple):
     table: bool = False
     """wants a transposition table"""
     vectors: bool = False
-    """wants a leaf that values a state for everybody: leaf.evaluate(rules, leaf.weights, state, work, out [num_players], the mover first)"""
+    """wants a leaf that values a state for everybody: leaf.evaluate(rules, leaf.weights, state, work, out
+    [num_players], the mover first)"""
     memory: Any = None
-    """memory(game, depth) -> `stack.memory`, for one that needs some of its own; raises InputError where it would be too much"""
+    """memory(game, depth) -> `stack.memory`, for one that needs some of its own; raises InputError where it would be
+    too much"""
     extra: Any = None
     """extra(options) -> plies beyond the depth that a line may be searched: the stack has so many rows more"""
     check: Any = None
@@ -135,7 +138,7 @@ def _check_fit(algorithm: Algorithm, game: Game) -> None:
         raise InputError(f"{algorithm.name} knows no chance, which {game.name} has; use {' or '.join(fitting)}")
 
 
-# --- one run ------------------------------------------------------------------------------------------------------------
+# --- one run ----------------------------------------------------------------------------------------------------------
 
 
 class Bench(NamedTuple):
@@ -185,7 +188,8 @@ def make_bench(
 
 
 def evaluate_state(bench: Bench, state: Any, depth: int, alpha: float = -math.inf, beta: float = math.inf) -> float:
-    """One run of the algorithm on `state`: its value for the mover, `depth` moves deep; bench.stack.control[NODES] counts on.
+    """One run of the algorithm on `state`: its value for the mover, `depth` moves deep; bench.stack.control[NODES]
+    counts on.
 
     Raises Stopped at the bench's node limit.
     """
@@ -199,16 +203,16 @@ def evaluate_state(bench: Bench, state: Any, depth: int, alpha: float = -math.in
     return float(value) + 0.0  # no -0.0
 
 
-# --- the root -----------------------------------------------------------------------------------------------------------
+# --- the root ---------------------------------------------------------------------------------------------------------
 
 
 @kernel
 def search_root(rules, run, leaf, visitor, state, depth, options, stack, moves, rows, n, first, full, values):
     """values[i]: of each root move for the mover, `depth` >= 1 moves deep.
 
-    moves [M] and rows [M, W] hold the n distinct moves, the one at index `first` is searched first. With `full` every value is what the algorithm
-    gives with an open window. Otherwise the window closes as better moves are found, but never so far that a tie is lost: values within
-    `TIED` of the best are exact, the others are upper bounds.
+    moves [M] and rows [M, W] hold the n distinct moves, the one at index `first` is searched first. With `full` every
+    value is what the algorithm gives with an open window. Otherwise the window closes as better moves are found, but
+    never so far that a tie is lost: values within `TIED` of the best are exact, the others are upper bounds.
     """
     me = np.int64(rules.seat(state))
     best = -np.inf
@@ -270,8 +274,9 @@ def search(
 ) -> SearchResult:
     """The best moves of `state`, `depth` moves deep; with `full` the value of every move.
 
-    With a limit of time or nodes the search descends by levels (iterative deepening, LECTURE S11): depth 1, 2, ... and the answer is that of the
-    last level that was completed; with no level completed, the first legal move, the evaluator's value and depth 0.
+    With a limit of time or nodes the search descends by levels (iterative deepening, LECTURE S11): depth 1, 2, ... and
+    the answer is that of the last level that was completed; with no level completed, the first legal move, the
+    evaluator's value and depth 0.
 
     Raises InputError for a negative depth or limit, and where algorithm, evaluator and game do not fit.
     """
@@ -313,7 +318,8 @@ def _descend(
 
 
 def _load(bench: Bench, root: _Root, state: Any) -> float:
-    """Compiles or loads the kernels, by a search that stops at once; the seconds this took are nobody's thinking time."""
+    """Compiles or loads the kernels, by a search that stops at once; the seconds this took are nobody's thinking
+    time."""
     start = time.perf_counter()
     bench.stack.control[STOP] = 1
     _search_root(bench, root, state, 1, 0, False, None)
@@ -348,7 +354,8 @@ def _time_left(start: float, seconds: float | None) -> float | None:
 def _with_variation(
     bench: Bench, state: Any, found: SearchResult, known: tuple[int, ...], start: float, seconds: float | None
 ) -> SearchResult:
-    """Best play behind the best move, by ever shallower searches within the limits of the whole; `known`: that of the last level.
+    """Best play behind the best move, by ever shallower searches within the limits of the whole; `known`: that of the
+    last level.
 
     Their nodes count towards the limit, but not among those of the result.
     """

@@ -1,13 +1,15 @@
-"""Evaluators for deep searches: the same values as in `search/evaluators/leaf.py`, by kernels that carry nothing they do not need.
+"""Evaluators for deep searches: the same values as in `search/evaluators/leaf.py`, by kernels that carry nothing they
+do not need.
 
-A recursive search passes its evaluator on at every node, and every array among its arguments costs a nanosecond. So here
+A recursive search passes its evaluator on at every node, and every array among its arguments costs a nanosecond. So
+here
 
     a handmade baseline     carries no weights and no scratch memory
     a linear evaluator      one vector of weights and two lists, summed in float64; no first layer to keep
     a network               all of `search/evaluators/leaf.py`, but forgets the last position each time
 
-and a value depends on the position alone, to the last bit, in whatever order positions come: what transposition tables and the equality of
-pruning searches rest on.
+and a value depends on the position alone, to the last bit, in whatever order positions come: what transposition tables
+and the equality of pruning searches rest on.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class Lists(NamedTuple):
 
 
 class Deep(NamedTuple):
-    """An evaluator and its scratch memory as recursive searches take them: leaf.evaluate(rules, leaf.weights, state, work) -> value."""
+    """An evaluator and its scratch memory as recursive searches take them: leaf.evaluate(rules, leaf.weights, state,
+    work) -> value."""
 
     leaf: Leaf
     work: Any
@@ -57,10 +60,12 @@ class Deep(NamedTuple):
 
 
 def deep(game: Game, evaluator: Evaluator | Baseline, *, vectors: bool = False) -> Deep:
-    """`evaluator` for recursive searches of `game`. Raises InputError for one that gives no values, or is for another game.
+    """`evaluator` for recursive searches of `game`. Raises InputError for one that gives no values, or is for another
+    game.
 
-    `vectors`: for searches that ask what a state is worth to everybody: leaf.evaluate(rules, leaf.weights, state, work, out) fills out
-    [num_players], the mover first. Where there are two players any evaluator can say; more need a baseline of kind "payoffs".
+    `vectors`: for searches that ask what a state is worth to everybody: leaf.evaluate(rules, leaf.weights, state, work,
+    out) fills out [num_players], the mover first. Where there are two players any evaluator can say; more need a
+    baseline of kind "payoffs".
     """
     if not vectors:
         return _for_the_mover(game, evaluator)

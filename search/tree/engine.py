@@ -1,4 +1,5 @@
-"""The engine as people use it: a game and an evaluator that think about positions under limits of depth, time and nodes."""
+"""The engine as people use it: a game and an evaluator that think about positions under limits of depth, time and
+nodes."""
 
 from __future__ import annotations
 
@@ -36,9 +37,11 @@ def default_options(game: Game) -> Options:
 
 
 class Engine:
-    """A searcher with its memory: the table and the history of good moves are kept from one position to the next. One thread at a time.
+    """A searcher with its memory: the table and the history of good moves are kept from one position to the next. One
+    thread at a time.
 
-    Raises InputError for games with chance or more than two players, evaluators that give no values, and tables beyond the machine's memory.
+    Raises InputError for games with chance or more than two players, evaluators that give no values, and tables beyond
+    the machine's memory.
     """
 
     def __init__(
@@ -79,8 +82,8 @@ class Engine:
     ) -> SearchResult:
         """The best move of `state`. Under any limit, 0 included, the move is legal.
 
-        `ties`: find all moves tied for best (a little slower), else `moves` has the best one only; `full`: the exact value of every move.
-        Raises InputError for negative limits, or none at all.
+        `ties`: find all moves tied for best (a little slower), else `moves` has the best one only; `full`: the exact
+        value of every move. Raises InputError for negative limits, or none at all.
         """
         depth = self._check_limits(depth, seconds)
         limits = make_control(nodes)

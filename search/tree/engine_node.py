@@ -3,24 +3,25 @@
     descent by levels with aspiration windows   principal variation search   transposition table   move ordering
     quiescence and singular extension where a game marks noisy moves   null move where it is asked for
 
-`search_node` is written in numbered steps; `search/tree/engine_root.py` calls it level by level from the root; `search/tree/engine.py` is the side that people
-call.
+`search_node` is written in numbered steps; `search/tree/engine_root.py` calls it level by level from the root;
+`search/tree/engine.py` is the side that people call.
 
-**Promise.** With `PLAIN` options the value is that of minimax at the same depth, and `Visitor`s see proven bounds. The other options are selective:
-quiescence, singular extension and null move are heuristics, and deeper table entries answer for shallower ones.
+**Promise.** With `PLAIN` options the value is that of minimax at the same depth, and `Visitor`s see proven bounds. The
+other options are selective: quiescence, singular extension and null move are heuristics, and deeper table entries
+answer for shallower ones.
 
-**Wins are counted in plies.** With `step` > 0 a finished game of the largest outcome `top` is worth top - ply x step, so that a quicker win and a slower
-loss are better; in the table such values are counted from the node itself. Evaluations are kept below `top` - MARGIN, so that whatever lies
-above is a proven win.
+**Wins are counted in plies.** With `step` > 0 a finished game of the largest outcome `top` is worth top - ply x step,
+so that a quicker win and a slower loss are better; in the table such values are counted from the node itself.
+Evaluations are kept below `top` - MARGIN, so that whatever lies above is a proven win.
 
 **Proven positions.** A position whose value rests on finished games alone, on no evaluation, is stored with the depth
 PROVEN and answers at any depth; when the root is one, the descent ends.
 
 Letters: P plies, M most moves of a decision.
 
-Sources: A. Reinefeld, "An improvement to the Scout tree-search algorithm" (1983), for the null windows; J. Schaeffer, "The history heuristic and
-alpha-beta search enhancements in practice" (1989); C. Donninger, "Null move and deep search" (1993); T. Anantharaman, M. Campbell and F. Hsu,
-"Singular extensions" (1990).
+Sources: A. Reinefeld, "An improvement to the Scout tree-search algorithm" (1983), for the null windows; J. Schaeffer,
+"The history heuristic and alpha-beta search enhancements in practice" (1989); C. Donninger, "Null move and deep search"
+(1993); T. Anantharaman, M. Campbell and F. Hsu, "Singular extensions" (1990).
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class Memory(NamedTuple):
     """What one engine carries along: as few arrays as possible, since each costs a nanosecond a node."""
 
     frames: np.ndarray
-    """int64 [P, 2 M + 3 + P]: of each ply the moves, their scores, two killers, and the best line with its length first"""
+    """int64 [P, 2 M + 3 + P]: of each ply the moves, their scores, two killers, and the best line with its length
+    first"""
     table: np.ndarray
     control: np.ndarray
     """int64 [CONTROL_SIZE]"""
@@ -90,7 +92,7 @@ def line_start(rules):
     return 2 * rules.max_moves + 2
 
 
-# --- values -------------------------------------------------------------------------------------------------------------
+# --- values -----------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -129,7 +131,7 @@ def counted_from(rules, options, value, plies):
     return value - np.copysign(plies * options.step, value) if is_certain(rules, options, value) else value
 
 
-# --- ordering -----------------------------------------------------------------------------------------------------------
+# --- ordering ---------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -150,7 +152,8 @@ def order_moves(rules, frame, n, table_move, control):
 
 @kernel
 def next_move(rules, frame, i, n):
-    """The best of the moves frame[i:n], brought to place i; those before it move up by one, so that equals keep their order."""
+    """The best of the moves frame[i:n], brought to place i; those before it move up by one, so that equals keep their
+    order."""
     most = rules.max_moves
     best = i
     for j in range(i + 1, n):
@@ -184,12 +187,13 @@ def keep_line(rules, frames, ply, move):
         frames[ply, start + 2 + i] = frames[ply + 1, start + 1 + i]
 
 
-# --- nodes --------------------------------------------------------------------------------------------------------------
+# --- nodes ------------------------------------------------------------------------------------------------------------
 
 
 @kernel
 def quiesce(rules, leaf, options, state, alpha, beta, ply, left, memory):
-    """Value of `state` once the noisy moves are played out, at most `left` of them in a row; fail-soft. The mover may always stand pat."""
+    """Value of `state` once the noisy moves are played out, at most `left` of them in a row; fail-soft. The mover may
+    always stand pat."""
     if enter(memory.control):
         return 0.0
     over, result = rules.outcome(state)
@@ -345,8 +349,8 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
 
 @kernel(inline="always")  # a cycle of two kernels crashes the next process that finds them in the cache
 def pass_turn(rules, leaf, visitor, options, state, depth, beta, ply, memory):
-    """Value of passing for the mover, at reduced depth, in the null window below `beta`; minus infinity where the game does not allow it. The
-    opponent may not pass in return."""
+    """Value of passing for the mover, at reduced depth, in the null window below `beta`; minus infinity where the game
+    does not allow it. The opponent may not pass in return."""
     after = rules.null(state)
     if rules.key(after) == rules.key(state) or ply + 2 >= len(memory.frames):
         return -np.inf

@@ -1,7 +1,8 @@
 """The engine's root: descent by levels (iterative deepening) with aspiration windows over `search/tree/engine_node.py`.
 
-Each level searches the moves of the root in the order that the last one left, the best first. A level that a limit breaks off still counts as far as it
-came: its first move was the last level's best, so what was found after it can only be better.
+Each level searches the moves of the root in the order that the last one left, the best first. A level that a limit
+breaks off still counts as far as it came: its first move was the last level's best, so what was found after it can only
+be better.
 
 Letters: P plies, M most moves of a decision, W integers a state.
 
@@ -38,8 +39,8 @@ class Root(NamedTuple):
 
 
 DEPTH, BEST, PROVEN, MOVES, PARTIAL = range(5)
-"""Root.found: last level completed; index of the best move; whether the value is proven; number of moves; whether a level was broken off
-after it and its best move taken"""
+"""Root.found: last level completed; index of the best move; whether the value is proven; number of moves; whether a
+level was broken off after it and its best move taken"""
 
 
 @kernel
@@ -53,7 +54,8 @@ def search_child(rules, leaf, visitor, options, state, depth, alpha, beta, memor
 
 @kernel
 def search_level(rules, leaf, visitor, options, state, depth, alpha, beta, memory, root, values):
-    """One level in one window: values[:n] of the root moves; returns (value, index of the best move, moves searched). Fail-soft."""
+    """One level in one window: values[:n] of the root moves; returns (value, index of the best move, moves searched).
+    Fail-soft."""
     mover, n = rules.seat(state), root.found[MOVES]
     best, best_index = -np.inf, np.int64(-1)
     memory.frames[0, line_start(rules)] = 0
@@ -103,9 +105,11 @@ def answer_level(rules, memory, root, depth, best_index):
 
 @kernel
 def think(rules, leaf, visitor, options, state, depth, memory, root, values):
-    """Descends by levels from 1 to `depth` until a limit, a proof or the depth ends it; the answer is in `root`, values [M] is scratch.
+    """Descends by levels from 1 to `depth` until a limit, a proof or the depth ends it; the answer is in `root`, values
+    [M] is scratch.
 
-    Precondition: `state` is a decision. If even level 1 was not finished, found[DEPTH] is 0 and found[BEST] the game's first move.
+    Precondition: `state` is a decision. If even level 1 was not finished, found[DEPTH] is 0 and found[BEST] the game's
+    first move.
     """
     control = memory.control
     n = rules.expand(state, root.moves, root.rows)

@@ -1,6 +1,8 @@
-"""The tree that a search went through, rebuilt from what a `Visitor` hears: what was looked at, what was proven, what was cut off.
+"""The tree that a search went through, rebuilt from what a `Visitor` hears: what was looked at, what was proven, what
+was cut off.
 
-`record` gives the visits in their order; `searched_tree` puts them into the tree of the game. Letters: V visits, W integers a state.
+`record` gives the visits in their order; `searched_tree` puts them into the tree of the game. Letters: V visits, W
+integers a state.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ MOST_VISITS = 1 << 16
 EQUAL = 1e-12
 """bounds closer than this have met: averages over dice are rounded"""
 
-# --- what a search looked at ----------------------------------------------------------------------------------------------
+# --- what a search looked at ------------------------------------------------------------------------------------------
 
 
 class Visit(NamedTuple):
@@ -86,7 +88,8 @@ def record(
     alpha: float = -math.inf,
     beta: float = math.inf,
 ) -> list[Visit]:
-    """Every node in the order in which one run of the algorithm left it. Raises InputError for more than `MOST_VISITS`."""
+    """Every node in the order in which one run of the algorithm left it. Raises InputError for more than
+    `MOST_VISITS`."""
     log = make_log(game.rules.width)
     visitor = Visitor(_noting(game.rules.store), log)
     bench = make_bench(game, evaluator, algorithm, depth, options=options, visitor=visitor)
@@ -102,7 +105,7 @@ def _visits(game: Game, log: Log) -> list[Visit]:
     return [Visit(game.unrow(row), depth, *bounds) for row, (depth, bounds) in zip(log.rows, numbers, strict=False)]
 
 
-# --- the tree -------------------------------------------------------------------------------------------------------------
+# --- the tree ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
@@ -184,7 +187,8 @@ def full_tree(game: Game, state: Any, depth: int) -> Spot:
 
 
 def _step(game: Game, spot: Spot, way: Way, depth: int) -> Spot:
-    """A child, unvisited. Sides change when the seat does, and at a pass, which a seat that is counted from the stones does not show."""
+    """A child, unvisited. Sides change when the seat does, and at a pass, which a seat that is counted from the stones
+    does not show."""
     turned = way.label == NULL or game.rules.seat(way.state) != game.rules.seat(spot.state)
     return Spot(way.state, depth, spot.for_max != turned, way.label, way.odds)
 
@@ -197,7 +201,8 @@ class Seen(NamedTuple):
 
 
 def nested(game: Game, log: Sequence[Visit]) -> list[Seen]:
-    """Who was visited on whose behalf, found from the order: a node is left after everything below it, and before its parent.
+    """Who was visited on whose behalf, found from the order: a node is left after everything below it, and before its
+    parent.
 
     Searches that jump about (SSS*) leave several pieces, the root's last.
     """
@@ -273,7 +278,8 @@ def _child(game: Game, spot: Spot, visit: Visit) -> Spot:
 
 
 def tighten(game: Game, spot: Spot) -> None:
-    """Bounds as narrow as the nodes below allow, of which unvisited ones may be worth anything. Precondition: an exact search."""
+    """Bounds as narrow as the nodes below allow, of which unvisited ones may be worth anything. Precondition: an exact
+    search."""
     for child in spot.below:
         tighten(game, child)
     if spot.visited and any(child.visited for child in spot.below):
@@ -323,7 +329,8 @@ def searched_tree(
 ) -> Searched:
     """The whole tree `depth` moves below `state`, and what one run of the algorithm made of it.
 
-    Raises InputError for more than `MOST_LEAVES` leaves, more than two players, and where algorithm, evaluator and game do not fit.
+    Raises InputError for more than `MOST_LEAVES` leaves, more than two players, and where algorithm, evaluator and game
+    do not fit.
     """
     algorithm = find_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
     if game.rules.num_players != 2:

@@ -1,4 +1,5 @@
-"""What every recursive search carries along: scratch memory a ply, the control array, a visitor for those who learn from the tree.
+"""What every recursive search carries along: scratch memory a ply, the control array, a visitor for those who learn
+from the tree.
 
 Letters: D deepest depth, M most moves of a decision, W integers a state.
 """
@@ -19,7 +20,8 @@ DEEPEST = 1000
 
 
 class Stack(NamedTuple):
-    """Scratch memory of one search. A field that a search does not use may be the empty tuple, which costs nothing to pass on."""
+    """Scratch memory of one search. A field that a search does not use may be the empty tuple, which costs nothing to
+    pass on."""
 
     moves: np.ndarray
     """int64 [D + 1, M]: each depth has its own moves"""
@@ -41,8 +43,9 @@ class Visitor(NamedTuple):
     """Somebody who looks at every node that a search has finished: search-bootstrapped learning, tests, drawings."""
 
     visit: Any
-    """visit(memory, state, depth, lower, upper): `lower` <= value <= `upper` has been proven of the node searched `depth` deep (of the
-    node, not of the window: infinite where nothing is known). Called when the node is left, leaves included."""
+    """visit(memory, state, depth, lower, upper): `lower` <= value <= `upper` has been proven of the node searched
+    `depth` deep (of the node, not of the window: infinite where nothing is known). Called when the node is left, leaves
+    included."""
     memory: Any
 
 
@@ -63,7 +66,8 @@ def opinion(rules, leaf, state, stack):
 
 @kernel
 def leaf_value(rules, leaf, visitor, state, depth, over, result, stack):
-    """Value of a node that is not searched further: the outcome where the game is `over`, else the evaluator's opinion."""
+    """Value of a node that is not searched further: the outcome where the game is `over`, else the evaluator's
+    opinion."""
     value = np.float64(result) if over else opinion(rules, leaf, state, stack)
     visitor.visit(visitor.memory, state, depth, value, value)
     return value
@@ -71,7 +75,8 @@ def leaf_value(rules, leaf, visitor, state, depth, over, result, stack):
 
 @kernel
 def leave(visitor, control, state, depth, value, alpha, beta):
-    """A node is left: the visitor hears what a fail-soft search with this window has proven of it; nothing after a stop."""
+    """A node is left: the visitor hears what a fail-soft search with this window has proven of it; nothing after a
+    stop."""
     if not stopped(control):
         lower = value if value > alpha else -np.inf
         upper = value if value < beta else np.inf

@@ -6,9 +6,10 @@ One int64 array [buckets x 2, 4]; a bucket of two entries is one cache line:
     [VALUE]  the bits of a float64
     [ABOUT]  (move + 1) * 2^19 + generation * 2^13 + depth' * 4 + bound
 
-`bound` is LOWER (value >= the stored one), UPPER or EXACT. depth' is the depth, and PROVEN is added where the value rests on
-finished games alone. The first entry of a bucket keeps the deeper search of the same generation, the second one takes
-whatever comes last (Breuker, Uiterwijk and van den Herik, "Replacement schemes for transposition tables", 1994: TWODEEP).
+`bound` is LOWER (value >= the stored one), UPPER or EXACT. depth' is the depth, and PROVEN is added where the value
+rests on finished games alone. The first entry of a bucket keeps the deeper search of the same generation, the second
+one takes whatever comes last (Breuker, Uiterwijk and van den Herik, "Replacement schemes for transposition tables",
+1994: TWODEEP).
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def make_table(entries: int = DEFAULT_ENTRIES) -> np.ndarray:
 
 @kernel
 def table_key(rules, state, version):
-    """63 bits: the position under this evaluator, from another evaluator or another `version` of its weights a different one.
+    """63 bits: the position under this evaluator, from another evaluator or another `version` of its weights a
+    different one.
 
     Mixing is one to one: an exact key of the game stays collision-free as long as the version stays.
     """
@@ -96,8 +98,8 @@ def entry_move(table, row):
 
 @kernel
 def store(table, key, depth, bound, value, move, generation):
-    """Keeps what a search of `depth` plies found, in the first place of the bucket, or in the second where the first holds a deeper search of
-    another position of this generation."""
+    """Keeps what a search of `depth` plies found, in the first place of the bucket, or in the second where the first
+    holds a deeper search of another position of this generation."""
     about = (move + 1) << 19 | (generation & (GENERATIONS - 1)) << 13 | depth << 2 | bound
     row = key & (len(table) - 2)
     first = table[row, ABOUT]

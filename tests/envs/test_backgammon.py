@@ -234,7 +234,8 @@ def test_xgid_turn_and_dice():
 
 
 def test_xgid_turn_swaps_an_uneven_board():
-    """Upper case: one checker on its 6-point and one on the bar; lower case: two on its ace-point, the 24-point of the other."""
+    """Upper case: one checker on its 6-point and one on the bar; lower case: two on its ace-point, the 24-point of the
+    other."""
     text = "XGID=------A-----------------bA:0:0:{}:00:0:0:0:0:10".replace("-----------------bA", "-----------------bA")
     upper, lower = side(p6=1, bar=1, off=13), side(p1=2, off=13)
     assert notation.board(GAME.parse(text.format(1))) == (upper, lower)
@@ -411,7 +412,8 @@ def candidates(record):
 
 
 def test_pubeval_equals_its_definition_and_plays_as_well_as_known():
-    """Score by score on all candidates. Mean loss x 1000 over a larger set of the same kind: 39.2 ± 2.8, by gnubg 2-ply."""
+    """Score by score on all candidates. Mean loss x 1000 over a larger set of the same kind: 39.2 ± 2.8, by gnubg
+    2-ply."""
     definition = read_json("pubeval.json")
     losses = []
     for record in read_lines("decisions.jsonl.gz"):

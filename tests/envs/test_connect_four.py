@@ -1,4 +1,5 @@
-"""Connect Four: rules and features against a naive board, notation, and the solver against Pons' positions and plain negamax."""
+"""Connect Four: rules and features against a naive board, notation, and the solver against Pons' positions and plain
+negamax."""
 
 from __future__ import annotations
 
@@ -491,7 +492,7 @@ def test_the_first_player_wins_in_the_centre():
     assert (solution.score, solution.best) == (1, (3,))
 
 
-# --- the shipped book ------------------------------------------------------------------------------------------------------
+# --- the shipped book -------------------------------------------------------------------------------------------------
 
 
 def test_the_book_knows_the_opening():

@@ -1,4 +1,5 @@
-"""Positions and whole games as communities write them: golden texts, other programs' boards, and round trips of random games."""
+"""Positions and whole games as communities write them: golden texts, other programs' boards, and round trips of random
+games."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Other people's frameworks: Stable-Baselines3 and PettingZoo with their own checkers, and what is said where one is missing.
+"""Other people's frameworks: Stable-Baselines3 and PettingZoo with their own checkers, and what is said where one is
+missing.
 
 Gymnasium's checker is run in `test_fronts.py`, OpenSpiel's rules in `test_openspiel.py`.
 """
@@ -87,7 +88,8 @@ def test_the_example_learns_and_reports(example, capsys):
 
 
 def test_the_examples_interval_holds_the_mean_of_many_games(example):
-    """A model that plays at random: its 95 % intervals from few games must hold the score of many in about 95 of 100 cases."""
+    """A model that plays at random: its 95 % intervals from few games must hold the score of many in about 95 of 100
+    cases."""
     rng = np.random.default_rng(0)
 
     class Anything:
@@ -119,7 +121,8 @@ def test_the_example_explains_bad_input(example, capsys, argv, message):
 # --- PettingZoo ---------------------------------------------------------------------------------------------------
 
 UNAVOIDABLE = [
-    "Observation is not a NumPy array",  # a dict with a mask, as PettingZoo's own board games, which its test knows by name
+    # a dict with a mask, as PettingZoo's own board games, which its test knows by name
+    "Observation is not a NumPy array",
     "Observation space for each agent probably should be",
     "Observation numpy array is all zeros",  # an empty board
     "Observation is a single number",  # trees_three: a node of a small tree

@@ -1,4 +1,5 @@
-"""Backgammon's `.mat` files: texts as other programs write them, a second reader that does what gnubg's importer does, bad files."""
+"""Backgammon's `.mat` files: texts as other programs write them, a second reader that does what gnubg's importer does,
+bad files."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ def test_a_match_with_cube_as_gnubg_exports_it():
 
 
 def test_a_session_as_xg_writes_it():
-    """A byte order mark, CRLF, game numbers that do not begin at 1, words for what cannot be played, a resignation after the roll."""
+    """A byte order mark, CRLF, game numbers that do not begin at 1, words for what cannot be played, a resignation
+    after the roll."""
     (record,) = MAT.read(BACKGAMMON, XG.lstrip("\ufeff"))
     assert moves_of(record) == ["64 24/18 13/9", "66 24/18(2) 13/7* 13/7", "66 (no move)", "11 8/7(2) 6/5(2)"]
     assert record.events[-1].is_chance

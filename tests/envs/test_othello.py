@@ -1,4 +1,5 @@
-"""Othello: rules against a naive board, notation, features; the solver against exhaustive search and other programs' endgames."""
+"""Othello: rules against a naive board, notation, features; the solver against exhaustive search and other programs'
+endgames."""
 
 from __future__ import annotations
 

@@ -19,14 +19,15 @@ from deltaw.envs.kernel import JIT
 from deltaw.envs.perft import count, divide, main, perft
 
 ENDED_BEFORE = {("othello", 10): 228, ("othello", 11): 228 + 356}
-"""games that ended earlier: tables of Othello count them at every later depth as well. 228 end with the ninth move, 356 with the tenth."""
+"""games that ended earlier: tables of Othello count them at every later depth as well. 228 end with the ninth move, 356
+with the tenth."""
 
 FAST, SLOW = (6_000_000, 500_000_000) if JIT else (2_000, 20_000)
 
 
 def known_counts():
-    """(game, position or None, depth, sequences) of `tests/data/GAME/perft.json`: {"perft": {depth: n}} from the start, or a list of
-    positions, each with its counts from depth 1 on."""
+    """(game, position or None, depth, sequences) of `tests/data/GAME/perft.json`: {"perft": {depth: n}} from the start,
+    or a list of positions, each with its counts from depth 1 on."""
     for path in sorted(DATA.glob("*/perft.json")):
         name = path.parent.name
         if name not in games.names():
@@ -92,7 +93,7 @@ def test_a_count_stops():
     assert perft(game.rules, game.rules.initial(), np.int64(9), moves, control) < 127_872
 
 
-# --- the command ----------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def test_the_table(capsys):

@@ -1,6 +1,7 @@
 """A game in another installed package works everywhere, and a broken one harms nobody.
 
-The package is built and installed into a temporary folder as pip does it, and everything runs in processes of its own, which see that folder.
+The package is built and installed into a temporary folder as pip does it, and everything runs in processes of its own,
+which see that folder.
 """
 
 from __future__ import annotations
@@ -328,7 +329,7 @@ def test_ours_come_first(monkeypatch):
     assert games.plugins.__wrapped__() == ()
 
 
-# --- games without their own notation -----------------------------------------------------------------------------------
+# --- games without their own notation ---------------------------------------------------------------------------------
 
 
 def test_a_plain_game_agrees_with_the_written_out_one():

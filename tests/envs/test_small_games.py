@@ -15,7 +15,7 @@ from deltaw.search.players.agent import Agent
 
 NIM, THREE = games.load("nim"), games.load("tic_tac_toe_three")
 
-# --- Nim ---------------------------------------------------------------------------------------------------------------
+# --- Nim --------------------------------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -79,7 +79,7 @@ def test_nim_positions_are_read_as_people_write_them():
     assert NIM.parse("3-5-7 1") == NIM.rules.initial()
 
 
-# --- tic-tac-toe for three ------------------------------------------------------------------------------------------------
+# --- tic-tac-toe for three --------------------------------------------------------------------------------------------
 
 DIRECTIONS = ((1, 0), (0, 1), (1, 1), (1, -1))
 LINES = [
@@ -236,7 +236,7 @@ def test_it_is_a_draw_for_three_and_a_win_for_any_two():
     assert all(is_beaten("-" * 12, victim) for victim in range(3))
 
 
-# --- tic-tac-toe by criteria of a move -----------------------------------------------------------------------------------------
+# --- tic-tac-toe by criteria of a move --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

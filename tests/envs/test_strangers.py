@@ -1,4 +1,5 @@
-"""Whatever a stranger writes as a position, a move, dice or a request: it is read, or refused in one line, and what is read can be thought about."""
+"""Whatever a stranger writes as a position, a move, dice or a request: it is read, or refused in one line, and what is
+read can be thought about."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ PLAIN = plain_game(
 
 
 def offered() -> Offer:
-    """Every game with a player, and one in the plain notation, which an n-tuple network reads by the cells of its board."""
+    """Every game with a player, and one in the plain notation, which an n-tuple network reads by the cells of its
+    board."""
     offer, features = make_offer(games.names()), PLAIN.tuples([[0, 1, 2], [3, 4, 5]])
     random = np.random.default_rng(1)
     tensors = {"weight0": random.normal(0, 0.2, (features.num_features, 1)), "bias0": random.normal(0, 0.2, 1)}
@@ -173,7 +175,7 @@ def test_a_message_is_one_printable_line_that_keeps_its_beginning_and_its_end():
     assert str(InputError(long)) == long
 
 
-# --- requests -----------------------------------------------------------------------------------------------------------------
+# --- requests ---------------------------------------------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from([1e300, 10**30]),

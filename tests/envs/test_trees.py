@@ -65,7 +65,7 @@ def static(game, text):
     return game.baselines["static"].function(game.parse(text))
 
 
-# --- notation -----------------------------------------------------------------------------------------------------------
+# --- notation ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("game", [TREES, DICE, THREE, ODD], ids=lambda game: game.name)
@@ -142,7 +142,7 @@ def test_static_values_and_probabilities_are_finite_numbers():
             plant({"a": node}, 2)
 
 
-# --- turns, marks, values ------------------------------------------------------------------------------------------------
+# --- turns, marks, values ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_leaves_may_be_written_out():
     assert plant({"a": Max([Leaf(3, noisy=True), 4])}, 2).ansi(0).splitlines()[1].split() == ["0", "3", "noisy"]
 
 
-# --- the worked examples --------------------------------------------------------------------------------------------------
+# --- the worked examples ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_payoffs_begin_with_the_mover():
     assert out.tolist() == [4, 2, 3]
 
 
-# --- many trees -----------------------------------------------------------------------------------------------------------
+# --- many trees -------------------------------------------------------------------------------------------------------
 
 
 def test_random_trees_have_the_values_that_were_written():
@@ -281,7 +281,7 @@ def test_a_network_can_look_at_trees():
     assert len(values) == 3
 
 
-# --- text and picture -----------------------------------------------------------------------------------------------------
+# --- text and picture -------------------------------------------------------------------------------------------------
 
 
 def test_the_text_shows_the_tree_and_the_place():

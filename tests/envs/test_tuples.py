@@ -1,4 +1,5 @@
-"""N-tuple networks: entries against plain arithmetic, siblings against one by one, published sizes, files, and bad input."""
+"""N-tuple networks: entries against plain arithmetic, siblings against one by one, published sizes, files, and bad
+input."""
 
 from __future__ import annotations
 

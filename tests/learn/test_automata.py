@@ -1,4 +1,5 @@
-"""Learning automata: their equations against plain Python, their limits on functions with a known best point, their duels against matches."""
+"""Learning automata: their equations against plain Python, their limits on functions with a known best point, their
+duels against matches."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def test_several_draws_move_by_the_mean_of_their_moves():
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_gaussians_find_the_best_point_of_a_noisy_function(seed):
-    """Payoff exp(-|x - best|^2 / 2), seen with noise of 0.3: mu swings about the best point, and the spreads shrink towards sigma_low."""
+    """Payoff exp(-|x - best|^2 / 2), seen with noise of 0.3: mu swings about the best point, and the spreads shrink
+    towards sigma_low."""
     random = np.random.default_rng(seed)
     best = np.array([0.8, -0.6, 0.3])
     mu, sigma, low = np.zeros(3), np.full(3, 0.5), 0.1

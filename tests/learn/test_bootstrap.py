@@ -1,4 +1,5 @@
-"""TDLeaf, RootStrap and TreeStrap as learners: they go on exactly, learn tic-tac-toe, notice weights that diverge, and refuse what makes no sense.
+"""TDLeaf, RootStrap and TreeStrap as learners: they go on exactly, learn tic-tac-toe, notice weights that diverge, and
+refuse what makes no sense.
 
 What each of them computes is in `test_td_leaf.py` and `test_tree_strap.py`.
 """
@@ -128,7 +129,8 @@ def test_weights_that_diverge_are_noticed_and_break_nothing(name):
 
 
 def losses(evaluator: Evaluator, depth: int) -> list[Any]:
-    """Positions in which a player who searches so deep has lost, whatever side he plays and whatever the other one does."""
+    """Positions in which a player who searches so deep has lost, whatever side he plays and whatever the other one
+    does."""
     game = evaluator.game
     view = deep(game, evaluator)
     search = make_search(game, "alphabeta", depth, view.leaf, view.work)
@@ -164,7 +166,8 @@ def test_a_network_is_drawn_into_the_bounds_and_not_further():
 
 
 def test_a_network_moves_by_the_mean_of_error_times_gradient():
-    """One step of plain gradient descent, against central differences of the evaluator's values: here in the last bias."""
+    """One step of plain gradient descent, against central differences of the evaluator's values: here in the last
+    bias."""
     pupil = make("tree_strap", start(shape="network"), optimizer="sgd").pupil
     rows = np.array([pupil.game.row(state) for state in some_states()])
     bounds = np.array([[0.5, 0.75], [-np.inf, -0.25], [-1.0, 1.0], [-np.inf, np.inf]])[: len(rows)]

@@ -1,4 +1,5 @@
-"""Dynamic evaluation: learning during play against one opponent, held against a naive TD(lambda) with dense traces, and a count of habits by hand."""
+"""Dynamic evaluation: learning during play against one opponent, held against a naive TD(lambda) with dense traces, and
+a count of habits by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def start_of(
 
 
 class NaiveTD:
-    """The rule in plain Python: dense float64 vectors, e <- lambda e + grad v, W <- W + c (v' - v) e, from the side of the player who adapts."""
+    """The rule in plain Python: dense float64 vectors, e <- lambda e + grad v, W <- W + c (v' - v) e, from the side of
+    the player who adapts."""
 
     def __init__(self, start: Evaluator, opponent, settings: Settings) -> None:
         self.game, self.start, self.opponent, self.settings = start.game, start, opponent, settings

@@ -1,5 +1,6 @@
-"""Equivalences of the linear learners, among themselves and with the general ones; those of the general learners are in `test_td.py`, those of
-true online TD(lambda) alone in `test_true_online.py`, those of step sizes in `test_step_rules.py`.
+"""Equivalences of the linear learners, among themselves and with the general ones; those of the general learners are in
+`test_td.py`, those of true online TD(lambda) alone in `test_true_online.py`, those of step sizes in
+`test_step_rules.py`.
 
 Stored games are replayed by every learner's update in float64.
 """
@@ -100,7 +101,8 @@ def test_linear_gradient_is_autograd_is_central_differences(head, repeated):
 @pytest.mark.parametrize("head", SCALARS)
 @pytest.mark.parametrize("game_name", GAMES)
 def test_linear_forward_takes_one_position_after_the_other(game_name, head):
-    """w <- w + c (G_t - v_t) grad v_t with the weights of this moment; and how positions are shared among calls does not matter."""
+    """w <- w + c (G_t - v_t) grad v_t with the weights of this moment; and how positions are shared among calls does
+    not matter."""
     game = exact_game(game_name, head)
     rows, targets = compiled_returns(game, 0.7)
     start = flat(game.net).numpy()
@@ -200,7 +202,8 @@ def test_a_stored_game_gives_the_same_weights_by_true_online_with_lambda_zero(ga
 
 @pytest.mark.parametrize("game_name", GAMES)
 def test_true_online_with_small_steps_is_the_frozen_sum(game_name, monkeypatch):
-    """As c shrinks the weights stand still: the change of a whole game approaches the forward view's, its distance going down with c squared."""
+    """As c shrinks the weights stand still: the change of a whole game approaches the forward view's, its distance
+    going down with c squared."""
     game = linear_game(game_name, "identity")
     distances = []
     for rate in (1e-4, 1e-5):
@@ -212,7 +215,8 @@ def test_true_online_with_small_steps_is_the_frozen_sum(game_name, monkeypatch):
 
 @pytest.mark.parametrize("trace", [0.0, 0.7])
 def test_a_game_and_its_colour_swapped_mirror_give_the_same_weights(trace):
-    """Backgammon with the seats exchanged: the state says whose turn it is, so the whole path from the rules to the weights is mirrored."""
+    """Backgammon with the seats exchanged: the state says whose turn it is, so the whole path from the rules to the
+    weights is mirrored."""
     game = linear_game("backgammon", "identity")
     rows = game.rows.copy()
     seat = game.net.game.state._fields.index("seat")

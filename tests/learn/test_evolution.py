@@ -1,4 +1,5 @@
-"""Genomes, fitness by games, and the learner around them. The oracle of fitness is the arena: `deltaw.search.matches.match` plays the same games with other code."""
+"""Genomes, fitness by games, and the learner around them. The oracle of fitness is the arena:
+`deltaw.search.matches.match` plays the same games with other code."""
 
 from __future__ import annotations
 

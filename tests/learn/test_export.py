@@ -1,4 +1,5 @@
-"""Exports: what is written is what was trained, refused where it is not, and golden vectors let others prove that they read it right."""
+"""Exports: what is written is what was trained, refused where it is not, and golden vectors let others prove that they
+read it right."""
 
 from __future__ import annotations
 

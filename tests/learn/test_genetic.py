@@ -1,4 +1,5 @@
-"""The genetic algorithm and CMA behind ask and tell: operators against scalar loops and statistics, functions that have an optimum, exact resumes."""
+"""The genetic algorithm and CMA behind ask and tell: operators against scalar loops and statistics, functions that have
+an optimum, exact resumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""ONNX files: their values by onnxruntime, by ONNX's own reference in NumPy and by the evaluator's definition; wildbg; metadata; the document."""
+"""ONNX files: their values by onnxruntime, by ONNX's own reference in NumPy and by the evaluator's definition; wildbg;
+metadata; the document."""
 
 from __future__ import annotations
 
@@ -130,7 +131,8 @@ def test_finished_games_have_their_results(files):
 
 
 def test_the_head_of_wildbg(files):
-    """Win normal, gammon, backgammon, lose normal, gammon, backgammon; they exclude each other, and wildbg's equity is our value."""
+    """Win normal, gammon, backgammon, lose normal, gammon, backgammon; they exclude each other, and wildbg's equity is
+    our value."""
     model = onnx.load_from_string(exported("backgammon_network", WILDBG))
     assert [output.name for output in model.graph.output] == ["probabilities"]
     assert [dim.dim_value for dim in model.graph.output[0].type.tensor_type.shape.dim] == [0, 6]
@@ -169,7 +171,8 @@ def test_a_network_over_wildbgs_inputs_computes_the_same(tmp_path, features, hid
 
 
 def test_wildbgs_inputs_are_as_it_publishes_them():
-    """The position of wildbg's own tests: x on 1 2 2 3 3 3 4 4 4 4 5 5 5 5 5 (one to five checkers), o on 24 and on the bar."""
+    """The position of wildbg's own tests: x on 1 2 2 3 3 3 4 4 4 4 5 5 5 5 5 (one to five checkers), o on 24 and on the
+    bar."""
     game = games.load("backgammon")
     x, o = np.zeros(25, np.int64), np.zeros(25, np.int64)
     x[:5] = [1, 2, 3, 4, 5]

@@ -217,7 +217,8 @@ def test_short_numbers():
 
 @pytest.mark.parametrize("name", ["connect_four", "othello", "tic_tac_toe"])
 def test_features_are_found_on_their_squares(name):
-    """By their names, which the program does not read: column letter and row number, `a1` at the top left or (Connect Four) the bottom left."""
+    """By their names, which the program does not read: column letter and row number, `a1` at the top left or (Connect
+    Four) the bottom left."""
     game = games.load(name)
     rows, columns = game.board
     maps = {m.title: m for m in board_maps(game, game.features())}

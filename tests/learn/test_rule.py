@@ -1,4 +1,5 @@
-"""Everything that learns by temporal differences, against the page of NumPy that says what it should do (`learn/rule.py`)."""
+"""Everything that learns by temporal differences, against the page of NumPy that says what it should do
+(`learn/rule.py`)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def test_the_games_are_played_as_they_say(name, head):
 
 
 def check_game(game, evaluator, positions) -> None:
-    """Every position follows from the one before by its move, the best one; results and errors are those of the mover."""
+    """Every position follows from the one before by its move, the best one; results and errors are those of the
+    mover."""
     result = positions[-1][-1]
     for k, (row, _, _, move, outputs, error, own_result) in enumerate(positions):
         state = game.unrow(row)

@@ -1,4 +1,5 @@
-"""Evolution beside sparring partners. The oracles: `deltaw.learn.learners.evolution` by itself for the partners, and the same population against partners that were saved to files."""
+"""Evolution beside sparring partners. The oracles: `deltaw.learn.learners.evolution` by itself for the partners, and
+the same population against partners that were saved to files."""
 
 from __future__ import annotations
 

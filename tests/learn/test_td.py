@@ -383,7 +383,8 @@ def test_tabular_td_solves_a_markov_chain():
 @pytest.mark.parametrize("head", ["tanh", "classes"])
 @pytest.mark.parametrize("game_name", GAMES)
 def test_one_game_at_a_time_is_the_same_in_both_back_ends(game_name, head):
-    """td_backward (torch, one slot) and td_sequential (compiled) replay the same games to the same weights, in float32."""
+    """td_backward (torch, one slot) and td_sequential (compiled) replay the same games to the same weights, in
+    float32."""
     shape = {"hidden": (7,)}
     plies = 60
     torch_net = Network(games.load(game_name), games.load(game_name).features(), [7], head)

@@ -60,7 +60,8 @@ def test_tdleaf_at_depth_1_is_td_of_the_positions_after_moves(trace):
 
 
 def test_tdleaf_is_its_definition_with_random_moves():
-    """Depth 2: the best line's last position learns from the next search; a random move breaks the chain, unless it ends the game."""
+    """Depth 2: the best line's last position learns from the next search; a random move breaks the chain, unless it
+    ends the game."""
     toy, depth, trace, explore = Toy(start()), 2, 0.6, 0.3
     game, w, searches, broken = toy.game, toy.weight.copy(), 0, 0
     for number in range(8):
@@ -96,7 +97,8 @@ def test_tdleaf_is_its_definition_with_random_moves():
 
 
 def test_the_forward_view_of_a_game_is_the_sum_of_the_backward_one():
-    """Frozen weights: sum (G_t - v_t) g_t = sum d_t e_t, random moves included; g_t are unit vectors, so that nothing can cancel."""
+    """Frozen weights: sum (G_t - v_t) g_t = sum d_t e_t, random moves included; g_t are unit vectors, so that nothing
+    can cancel."""
     random = np.random.default_rng(0)
     values, explored, result, trace = random.normal(size=9), random.random(9) < 0.3, 1.0, 0.6
     explored[3], explored[8] = True, True

@@ -1,4 +1,5 @@
-"""The forward view for linear evaluators and n-tuples: its update against plain arithmetic, its average, its games, and going on."""
+"""The forward view for linear evaluators and n-tuples: its update against plain arithmetic, its average, its games, and
+going on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Configurations of training: every preset and choice is valid, and bad input is one line before anything is written."""
+"""Configurations of training: every preset and choice is valid, and bad input is one line before anything is
+written."""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ DIVERGING = ("td_backward", "td_forward", "td_sequential", "true_online")
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_a_wild_step_size(tmp_path, learner):
-    """It is refused, or stops the run where nothing bounds the weights; whatever the method, what is kept has finite weights."""
+    """It is refused, or stops the run where nothing bounds the weights; whatever the method, what is kept has finite
+    weights."""
     if not hasattr(learner_module(learner).Options, "step_size"):
         pytest.skip("it has no step size")
     sgd = ("learner.optimizer=sgd",) if learner == "td_forward" else ()

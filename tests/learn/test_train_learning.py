@@ -50,7 +50,8 @@ def test_measurements_are_made_as_asked_for(tmp_path, monkeypatch):
 
 
 def test_searches_are_measured_beside_one_ply(tmp_path):
-    """The best evaluator is the strongest on the average of both, and every number is that of the match it stands for."""
+    """The best evaluator is the strongest on the average of both, and every number is that of the match it stands
+    for."""
     searches = 'measure.searches=["depth=3,ties=random"]'
     words = (
         "evaluator=linear",
@@ -125,7 +126,8 @@ LESSONS = {
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_tic_tac_toe_is_learned(tmp_path, lesson):
-    """Against random play: 0 by playing at random, +0.3 to +0.7 by an untrained evaluator, which sees a win of its own; ± 0.03."""
+    """Against random play: 0 by playing at random, +0.3 to +0.7 by an untrained evaluator, which sees a win of its own;
+    ± 0.03."""
     learner = Run(small("games=2000", "seed=2", "learner.explore=0.1", *LESSONS[lesson]), tmp_path).learner
     untrained = against_random(learner.evaluator())
     while learner.games < learner.budget:

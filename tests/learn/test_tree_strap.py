@@ -1,4 +1,5 @@
-"""TreeStrap against its definition: plain minimax in Python, every update summed by hand in float64; and the memory of nodes."""
+"""TreeStrap against its definition: plain minimax in Python, every update summed by hand in float64; and the memory of
+nodes."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def test_treestrap_minimax_is_the_sum_over_the_tree(shape):
 
 
 def test_treestrap_alphabeta_learns_from_true_bounds():
-    """The proven bounds contain each node's minimax value, the root's is exact, and the update is the definition applied to them."""
+    """The proven bounds contain each node's minimax value, the root's is exact, and the update is the definition
+    applied to them."""
     toy, pruned, inside = Toy(start()), 0, 0
     for state in some_states():
         seen: dict = {}

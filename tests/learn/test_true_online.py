@@ -1,4 +1,5 @@
-"""True online TD(lambda): its equations against the definition of what they compute, and the learner against a naive replay."""
+"""True online TD(lambda): its equations against the definition of what they compute, and the learner against a naive
+replay."""
 
 from __future__ import annotations
 
@@ -64,8 +65,9 @@ def true_online(episode, start: np.ndarray, result: float, trace: float, rate: f
 
 
 def online_lambda_return(x: np.ndarray, start: np.ndarray, result: float, trace: float, rate: float) -> np.ndarray:
-    """[T, F]: after each move all updates of the game so far are made anew, with lambda-returns up to the state just reached
-    (van Seijen et al. 2016, section 3.2). The n-step return of t looks up the value of state t + n by the weights of move t + n - 1."""
+    """[T, F]: after each move all updates of the game so far are made anew, with lambda-returns up to the state just
+    reached (van Seijen et al. 2016, section 3.2). The n-step return of t looks up the value of state t + n by the
+    weights of move t + n - 1."""
     length, after = len(x), [start]
 
     def looked_up(k: int) -> float:

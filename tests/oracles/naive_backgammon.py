@@ -74,8 +74,8 @@ def is_race(me: Side, opponent: Side) -> bool:
 def shots(me: Side, opponent: Side) -> int:
     """Rolls of 36 with which `me` can hit a blot.
 
-    One checker does it, with one die or with both (a double: up to four), landing on no point that the opponent holds; from the bar only
-    where there is one. Sides that have passed each other have no shots.
+    One checker does it, with one die or with both (a double: up to four), landing on no point that the opponent holds;
+    from the bar only where there is one. Sides that have passed each other have no shots.
     """
     sources = [24] if me[24] else [i for i in range(24) if me[i]]
 

@@ -1,4 +1,5 @@
-"""Agents: what they rank, choose and say, against the evaluator alone, the textbook search, and the definition of pubeval."""
+"""Agents: what they rank, choose and say, against the evaluator alone, the textbook search, and the definition of
+pubeval."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def finished():
     return last
 
 
-# --- one ply -----------------------------------------------------------------------------------------------------------
+# --- one ply ----------------------------------------------------------------------------------------------------------
 
 
 def test_one_ply_is_the_evaluator_on_every_distinct_result():
@@ -69,7 +70,7 @@ def test_scalar_heads_have_values_without_chances():
     assert agent.value(BACKGAMMON.parse("start")).chances is None
 
 
-# --- two plies -----------------------------------------------------------------------------------------------------------
+# --- two plies --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("plies", [1, 2])
@@ -98,7 +99,8 @@ def test_chances_add_up_to_one_and_to_the_value(plies):
 
 
 def test_chances_at_two_plies_are_those_of_the_best_replies():
-    """One move of a short race, by hand: for each roll the reply that is best by the evaluator, its chances reversed twice."""
+    """One move of a short race, by hand: for each roll the reply that is best by the evaluator, its chances reversed
+    twice."""
     state = from_board([1, 1, 0, 0, 1, 1, *[0] * 20], [2, 0, 1, 0, 0, 1, *[0] * 20])
     state = BACKGAMMON.rules.chance(state, BACKGAMMON.find_chance(state, "21"))[0]
     for ranked in Agent(BACKGAMMON, EVALUATOR, plies=2, candidates=0).rank(state):
@@ -138,7 +140,7 @@ def test_a_tree_with_known_values():
     assert [(move.move, move.value) for move in ranked] == [(1, pytest.approx(40.9)), (0, pytest.approx(21))]
 
 
-# --- values before the roll ---------------------------------------------------------------------------------------------
+# --- values before the roll -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("position", "rolls"), [("start", 15), ("4HPwATDgc/ABMA", 21)])
@@ -169,7 +171,7 @@ def test_colours_do_not_matter():
         ]
 
 
-# --- rank-only players --------------------------------------------------------------------------------------------------
+# --- rank-only players ------------------------------------------------------------------------------------------------
 
 
 def test_pubeval_orders_by_its_definition_and_has_no_values():
@@ -194,7 +196,7 @@ def test_pubeval_is_refused_where_a_value_is_needed():
         Agent(BACKGAMMON, baseline).value(BACKGAMMON.parse("start"))
 
 
-# --- a game without dice, and bad input ------------------------------------------------------------------------------------
+# --- a game without dice, and bad input -------------------------------------------------------------------------------
 
 
 def test_tic_tac_toe_at_two_plies_sees_what_one_ply_does_not():
@@ -235,7 +237,7 @@ def test_an_evaluator_of_another_game_is_refused():
         Agent(TIC_TAC_TOE, EVALUATOR)
 
 
-# --- searching and knowing ------------------------------------------------------------------------------------------------
+# --- searching and knowing --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limits", [{"depth": 5}, {"seconds": 0.02}, {"nodes": 500}])

@@ -1,6 +1,8 @@
-"""The exact algorithms: equal minimax on every game that is found, prove forced wins, save nodes, and say the same in a fresh process.
+"""The exact algorithms: equal minimax on every game that is found, prove forced wins, save nodes, and say the same in a
+fresh process.
 
-A new exact algorithm, and a new game, are tested here without a line more. Written trees are searched in `test_algorithms_trees.py`.
+A new exact algorithm, and a new game, are tested here without a line more. Written trees are searched in
+`test_algorithms_trees.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from deltaw.search.tree.stack import Visitor
 from deltaw.search.tree.transposition import make_table
 
 WITHOUT_CHANCE = [name for name in EXACT_FOR_TWO if not algorithms()[name].chance]
-"""the others are as fit for games without chance, but are compared there in the slow tests only: compiling them takes its time"""
+"""the others are as fit for games without chance, but are compared there in the slow tests only: compiling them takes
+its time"""
 
 DETERMINISTIC = [
     name for name in games.names() if games.load(name).rules.num_players == 2 and not games.load(name).rules.max_chance
@@ -43,7 +46,7 @@ MOST_NODES = 3000
 """of minimax, roughly, a compared position"""
 
 
-# --- equality with minimax ---------------------------------------------------------------------------------------------------
+# --- equality with minimax --------------------------------------------------------------------------------------------
 
 
 def evaluator_of(game):
@@ -165,7 +168,7 @@ def test_the_variation_is_found_within_the_limits_of_the_search():
         assert len(found.variation) <= found.depth
 
 
-# --- whole tic-tac-toe ----------------------------------------------------------------------------------------------------------
+# --- whole tic-tac-toe ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", WITHOUT_CHANCE)
@@ -197,7 +200,7 @@ def test_a_stopped_search_says_so():
         evaluate_state(bench, START, 9)
 
 
-# --- how many nodes ---------------------------------------------------------------------------------------------------------------
+# --- how many nodes ---------------------------------------------------------------------------------------------------
 
 
 def nodes_on(states, algorithm, depth):
@@ -261,7 +264,7 @@ def test_three_players_are_for_max_n_alone():
         make_bench(TIC_TAC_TOE, THREE.baselines["static_payoffs"], "alphabeta", 2)
 
 
-# --- AND/OR ------------------------------------------------------------------------------------------------------------------------
+# --- AND/OR -----------------------------------------------------------------------------------------------------------
 
 
 def test_tic_tac_toe_is_no_win_for_x():
@@ -325,7 +328,7 @@ def test_a_proof_can_be_limited():
         prove(DICE, DICE.rules.initial(), 2)
 
 
-# --- fresh processes ---------------------------------------------------------------------------------------------------------------
+# --- fresh processes --------------------------------------------------------------------------------------------------
 
 EVERY_ALGORITHM = """
 from deltaw.envs import games
@@ -357,7 +360,8 @@ def run_every(folder, wanted=(), jit=True):
 @pytest.mark.slow
 @pytest.mark.skipif(not JIT, reason="nothing is cached where nothing is compiled")
 def test_every_algorithm_survives_its_cache(tmp_path):
-    """Numba issue 6061: a cached recursive kernel can crash the next process. Interpreted, the same source says the same."""
+    """Numba issue 6061: a cached recursive kernel can crash the next process. Interpreted, the same source says the
+    same."""
     first, second, interpreted = run_every(tmp_path), run_every(tmp_path), run_every(tmp_path, jit=False)
     assert "compiling" in first.stderr
     assert "compiling" not in second.stderr

@@ -1,4 +1,5 @@
-"""The exact algorithms on written trees: they equal the definition, prove what they tell a visitor, and do what the lectures' figures show.
+"""The exact algorithms on written trees: they equal the definition, prove what they tell a visitor, and do what the
+lectures' figures show.
 
 A new exact algorithm is tested here without a line more.
 """
@@ -36,11 +37,12 @@ from deltaw.search.tree.transposition import (
     table_key,
 )
 
-# --- random trees with any order of turns -----------------------------------------------------------------------------------
+# --- random trees with any order of turns -----------------------------------------------------------------------------
 
 
 def random_tree(random: np.random.Generator, left: int, player: int = 0, width: int = 3) -> Any:
-    """Up to `width` children, leaves at any depth, few distinct values, and players who may move several times in a row."""
+    """Up to `width` children, leaves at any depth, few distinct values, and players who may move several times in a
+    row."""
     if left == 0 or random.random() < 0.05:
         return int(random.integers(-4, 5))
     turns = [player if random.random() < 0.2 else 1 - player for _ in range(random.integers(1, width + 1))]
@@ -87,7 +89,7 @@ def written(node: int, depth: int) -> float:
     return max((1 if FOREST.rules.seat(c) == seat else -1) * written(int(c.node), depth - 1) for c in children)
 
 
-# --- a visitor that writes down what it hears -----------------------------------------------------------------------------------
+# --- a visitor that writes down what it hears -------------------------------------------------------------------------
 
 
 class Visit(NamedTuple):
@@ -206,7 +208,7 @@ def test_the_list_of_sss_star_grows_where_one_player_moves_several_times():
     assert evaluate_state(bench, FOREST.parse("max"), 6) == 9
 
 
-# --- the lectures' figures ------------------------------------------------------------------------------------------------------
+# --- the lectures' figures --------------------------------------------------------------------------------------------
 
 
 def worths(nodes):
@@ -274,7 +276,7 @@ def test_tree_a2_is_0_whatever_x_and_y_are(algorithm):
         assert len(set(leaves("A2", algorithm))) == 4
 
 
-# --- what a visitor is told ------------------------------------------------------------------------------------------------------
+# --- what a visitor is told -------------------------------------------------------------------------------------------
 
 VISITED = [a.name for a in algorithms().values() if a.name in EXACT_FOR_TWO or a.name == "and_or"]
 
@@ -297,7 +299,8 @@ def test_bounds_that_a_visitor_hears_are_proven(algorithm):
 
 @pytest.mark.parametrize("algorithm", VISITED)
 def test_nothing_is_told_or_stored_after_a_stop(algorithm):
-    """Stopped in the middle, a search may answer anything, but a visitor has heard, and the table holds, nothing that is false."""
+    """Stopped in the middle, a search may answer anything, but a visitor has heard, and the table holds, nothing that
+    is false."""
     table = make_table(1 << 12)
     for limit in (1, 2, 5, 17, 60, 200):
         for name in list(WRITTEN)[:8]:
@@ -323,7 +326,7 @@ def check_table(table):
     assert entries > 100
 
 
-# --- AND/OR ------------------------------------------------------------------------------------------------------------------------
+# --- AND/OR -----------------------------------------------------------------------------------------------------------
 
 
 def test_proofs_hold_for_every_class_of_outcomes():
@@ -335,11 +338,12 @@ def test_proofs_hold_for_every_class_of_outcomes():
         assert all(a[0] <= b[0] <= value <= b[1] <= a[1] for a, b in itertools.pairwise(bounds))
 
 
-# --- only the order of values matters (E6), unless there is chance (E7) --------------------------------------------------------------
+# --- only the order of values matters (E6), unless there is chance (E7) -----------------------------------------------
 
 
 def full_tree(depth, player, chance):
-    """Three children a node; the game ends one ply beyond the searches, so that they see only what the evaluator says."""
+    """Three children a node; the game ends one ply beyond the searches, so that they see only what the evaluator
+    says."""
     if depth < 0:
         return int(ROOTS.integers(0, 2)) * 20000 - 10000
     children = [full_tree(depth - 1, 1 - player, chance) for _ in range(3)]

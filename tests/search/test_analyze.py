@@ -71,7 +71,7 @@ def after(position: str, dice: str):
     return BACKGAMMON.rules.chance(state, BACKGAMMON.find_chance(state, dice))[0]
 
 
-# --- batches --------------------------------------------------------------------------------------------------------------
+# --- batches ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("plies", ["1", "2"])
@@ -219,7 +219,7 @@ def test_each_line_is_answered_at_once(network):
         assert process.wait(20) == 0
 
 
-# --- one position -----------------------------------------------------------------------------------------------------------
+# --- one position -----------------------------------------------------------------------------------------------------
 
 
 def test_json_is_the_batchs_answer(analyze, batch, network):
@@ -257,7 +257,8 @@ def test_the_table_shows_the_best_moves(analyze, network):
 
 
 def test_colours_on_a_terminal_only(analyze, network, monkeypatch):
-    """The best move is green, bad ones are red, checkers have colours; none of it in a pipe, or where NO_COLOR is set."""
+    """The best move is green, bad ones are red, checkers have colours; none of it in a pipe, or where NO_COLOR is
+    set."""
     arguments = ("backgammon", START, "--dice", "31", "--evaluator", network, "--top", "16")
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
@@ -298,7 +299,8 @@ def test_a_game_without_dice(analyze, batch):
     assert status == 0
     assert answer["dice"] is None
     assert len(answer["moves"]) == 7
-    # X in the corner c3: O's lines are the middle row and column and a3-c1, X's the top row, the left, right and bottom ones
+    # X in the corner c3: O's lines are the middle row and column and a3-c1, X's the top row, the left, right and bottom
+    # ones
     assert {move["move"]: move["equity"] for move in answer["moves"]}["c3"] == pytest.approx(1 / 9, abs=1e-6)
     assert batch([{"position": "X---O----"}], "--evaluator", "open_lines", "--plies", "1", game="tic_tac_toe") == [
         answer
@@ -312,7 +314,7 @@ def test_positions_that_look_like_options(analyze):
         assert json.loads(out)["position"] == position
 
 
-# --- chances in words ---------------------------------------------------------------------------------------------------------
+# --- chances in words -------------------------------------------------------------------------------------------------
 
 
 def test_named_chances_are_cumulative():
@@ -337,7 +339,7 @@ def test_bytes_that_are_no_text_are_a_bad_line(analyze, monkeypatch):
     assert ["error" in json.loads(line) for line in out.splitlines()] == [True, True, True, False]
 
 
-# --- bad input -----------------------------------------------------------------------------------------------------------------
+# --- bad input --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

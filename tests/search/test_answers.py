@@ -1,4 +1,5 @@
-"""`deltaw analyze` by searches and solvers: every game, the same shape of answer, batches, limits, and one line for bad input."""
+"""`deltaw analyze` by searches and solvers: every game, the same shape of answer, batches, limits, and one line for bad
+input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The command that builds databases and checks them: what it writes, what it says, and what it leaves behind when stopped."""
+"""The command that builds databases and checks them: what it writes, what it says, and what it leaves behind when
+stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The engine: minimax to the bit when plain, sound bounds for visitors, quick wins, and a legal move under any limit."""
+"""The engine: minimax to the bit when plain, sound bounds for visitors, quick wins, and a legal move under any
+limit."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def minimax(game, evaluator, state, depth: int) -> float:
     return evaluate_state(make_bench(game, evaluator, "negamax", depth), state, depth)
 
 
-# --- against minimax ------------------------------------------------------------------------------------------------------
+# --- against minimax --------------------------------------------------------------------------------------------------
 
 
 def check_plain(game, count: int, depths: tuple[int, ...]) -> None:
@@ -120,7 +121,7 @@ def test_a_visitor_sees_proven_bounds():
     assert exact
 
 
-# --- proven values -----------------------------------------------------------------------------------------------------------
+# --- proven values ----------------------------------------------------------------------------------------------------
 
 
 def test_tic_tac_toe_is_proven_to_be_a_draw():
@@ -210,7 +211,7 @@ def test_nor_does_another_baseline():
     assert engine.search(state, depth=5).value == Engine(game, other).search(state, depth=5).value
 
 
-# --- selective parts -----------------------------------------------------------------------------------------------------------
+# --- selective parts --------------------------------------------------------------------------------------------------
 
 FOREST = forest_game("tactics", "Tactics", {"horizon": HORIZON, "singular": SINGULAR, "zugzwang": ZUGZWANG})
 
@@ -228,8 +229,8 @@ def test_quiescence_sees_beyond_the_horizon():
 
 
 def test_null_move_keeps_this_value():
-    """The levels before have put the right move first, so its reply is searched with an open window, where no pass is tried. That a pass errs in
-    zugzwang is shown by the textbook form (tests/test_selective.py)."""
+    """The levels before have put the right move first, so its reply is searched with an open window, where no pass is
+    tried. That a pass errs in zugzwang is shown by the textbook form (tests/test_selective.py)."""
     assert tactics("zugzwang", 4) == (1, 5.0)
     assert tactics("zugzwang", 4, null_reduction=1) == (1, 5.0)
 
@@ -239,7 +240,7 @@ def test_quiescence_is_on_where_a_game_marks_moves():
     assert default_options(FOREST).quiet_plies > 0
 
 
-# --- limits --------------------------------------------------------------------------------------------------------------------
+# --- limits -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Evaluator files and their kernels: against torch, against the small reader of the format's own page, and against damage."""
+"""Evaluator files and their kernels: against torch, against the small reader of the format's own page, and against
+damage."""
 
 from __future__ import annotations
 
@@ -140,7 +141,8 @@ def evaluate_in_a_row(rules, leaf, rows, work, values, age):
 
 
 def siblings(game: Game, decisions: int) -> np.ndarray:
-    """All results of successive decisions of random games: long rows of similar positions, finished games among them."""
+    """All results of successive decisions of random games: long rows of similar positions, finished games among
+    them."""
     rows: list[np.ndarray] = []
     number = 0
     while decisions:

@@ -1,5 +1,5 @@
-"""Searches below chance nodes: the textbook's against the lectures' numbers, known totals, a plain Python recursion and the batched two plies; Star1
-and Star2 against the textbook's."""
+"""Searches below chance nodes: the textbook's against the lectures' numbers, known totals, a plain Python recursion and
+the batched two plies; Star1 and Star2 against the textbook's."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def plain(game, evaluate, state, depth):
     return best
 
 
-# --- trees of the lectures ---------------------------------------------------------------------------------------------
+# --- trees of the lectures --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("tree", "values", "choice"), [("D", (2.1, 1.3), 0), ("D-stretched", (21.0, 40.9), 1)])
@@ -91,7 +91,7 @@ def test_depth_counts_moves_and_chance_is_free():
     assert search(TREES, ZERO, root, "expectiminimax", depth=1).moves == (0, 1)
 
 
-# --- tic-tac-toe: minimax without chance ----------------------------------------------------------------------------------
+# --- tic-tac-toe: minimax without chance ------------------------------------------------------------------------------
 
 
 def test_tic_tac_toe_at_every_depth_equals_the_plain_recursion():
@@ -106,11 +106,12 @@ def test_tic_tac_toe_at_every_depth_equals_the_plain_recursion():
     assert compared > 100
 
 
-# --- backgammon ------------------------------------------------------------------------------------------------------------
+# --- backgammon -------------------------------------------------------------------------------------------------------
 
 
 def test_one_checker_on_the_six_point_bears_off_in_27_of_36_rolls():
-    """The opponent bears off his last checker for sure, so the race is worth 27/36 - 9/36; both have borne off 14, so no gammon."""
+    """The opponent bears off his last checker for sure, so the race is worth 27/36 - 9/36; both have borne off 14, so
+    no gammon."""
     one = BACKGAMMON.rules.load(np.zeros(6, np.int64))._replace(me_low=1 << 5, opponent_low=1)
     after = one._replace(me_low=1, opponent_low=1 << 5, seat=1)  # the other side first
     for algorithm in ("expectiminimax", *STARS):
@@ -167,11 +168,12 @@ def test_values_do_not_depend_on_who_has_which_seat():
         assert evaluate_state(bench, state, 1) == evaluate_state(bench, other, 1)
 
 
-# --- Star1 and Star2 -----------------------------------------------------------------------------------------------------------
+# --- Star1 and Star2 --------------------------------------------------------------------------------------------------
 
 
 def lucky_tree(random: np.random.Generator, left: int, player: int = 0) -> Any:
-    """Up to three children, dice of up to three outcomes, players who may move twice, leaves at any depth and behind dice."""
+    """Up to three children, dice of up to three outcomes, players who may move twice, leaves at any depth and behind
+    dice."""
     if left == 0 or random.random() < 0.1:
         return int(random.integers(-9, 10))
     turns = [player if random.random() < 0.2 else 1 - player for _ in range(random.integers(1, 4))]
@@ -344,7 +346,7 @@ def test_backgammon_at_three_plies_takes_far_fewer_nodes():
     assert two[1] < plainly[1] / 3
 
 
-# --- limits, bad input, fresh processes --------------------------------------------------------------------------------------
+# --- limits, bad input, fresh processes -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", ["expectiminimax", *STARS])

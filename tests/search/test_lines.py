@@ -1,4 +1,5 @@
-"""The line protocol: order, `stop` in the middle of a search, long and broken lines, and the program as others start it."""
+"""The line protocol: order, `stop` in the middle of a search, long and broken lines, and the program as others start
+it."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class Wire:
         assert not self.thread.is_alive()
 
 
-# --- lines ----------------------------------------------------------------------------------------------------------------
+# --- lines ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_an_input_that_breaks_ends_the_program(capsys):
     assert capsys.readouterr().err == "error: cannot read the standard input: Input/output error\n"
 
 
-# --- the program ----------------------------------------------------------------------------------------------------------
+# --- the program ------------------------------------------------------------------------------------------------------
 
 
 def start(*arguments: str) -> subprocess.Popen:

@@ -218,7 +218,8 @@ def test_no_such_file_and_a_folder(tmp_path):
 
 
 def test_weights_in_other_files_are_not_read(tmp_path, files, monkeypatch):
-    """A model can name files that hold its numbers; nothing that was not named on the command line is opened, not even in the working directory."""
+    """A model can name files that hold its numbers; nothing that was not named on the command line is opened, not even
+    in the working directory."""
     monkeypatch.chdir(tmp_path)
     model = onnx.load(files("connect_four_linear"))
     onnx.save(model, tmp_path / "x.onnx", save_as_external_data=True, location="secret.bin", size_threshold=0)

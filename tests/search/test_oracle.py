@@ -34,7 +34,8 @@ SIGMAS = 4.5
 
 @functools.cache
 def minimax(state: Any) -> tuple[int, int]:
-    """(outcome, plies to the end) of tic-tac-toe for the mover: wins soon, loses late; draws last as long as they do."""
+    """(outcome, plies to the end) of tic-tac-toe for the mover: wins soon, loses late; draws last as long as they
+    do."""
     over, value = TIC_TAC_TOE.rules.outcome(state)
     if over:
         return int(value), 0

@@ -1,4 +1,5 @@
-"""The Othello solver against exhaustive search and against other programs' endgames; compiled and interpreted rules and solver agree."""
+"""The Othello solver against exhaustive search and against other programs' endgames; compiled and interpreted rules and
+solver agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Pictures of searched trees: what is drawn is what was searched, and the command refuses what cannot be drawn in one line."""
+"""Pictures of searched trees: what is drawn is what was searched, and the command refuses what cannot be drawn in one
+line."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def words(tree: ElementTree.Element, kind: str) -> list[str]:
     return [element.text or "" for element in tree.iter(f"{SVG}text") if kind in element.get("class", "").split()]
 
 
-# --- what was searched ------------------------------------------------------------------------------------------------------
+# --- what was searched ------------------------------------------------------------------------------------------------
 
 
 def test_tree_a_as_on_the_slide():
@@ -108,7 +109,7 @@ def test_dice_are_circles_with_their_odds():
     assert len(classes(tree, "circle")) == 2
 
 
-# --- what is drawn ------------------------------------------------------------------------------------------------------------
+# --- what is drawn ----------------------------------------------------------------------------------------------------
 
 
 def test_the_picture_of_tree_a():
@@ -173,7 +174,7 @@ def test_too_large_a_tree_is_refused():
         draw_tree(TIC_TAC_TOE, OPEN_LINES, TIC_TAC_TOE.rules.initial(), 4)
 
 
-# --- the command ----------------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_writes_a_file(tmp_path, capsys):

@@ -60,7 +60,7 @@ def open_lines(**options):
     return {"game": TIC_TAC_TOE, "evaluator": TIC_TAC_TOE.baselines["open_lines"]} | options
 
 
-# --- whole games ---------------------------------------------------------------------------------------------------------
+# --- whole games ------------------------------------------------------------------------------------------------------
 
 
 def test_whole_backgammon_games_are_played_and_scored():
@@ -106,7 +106,8 @@ def test_a_scripted_win_and_a_draw():
     ],
 )
 def test_the_result_is_named(value, text, score):
-    """15, or 14, checkers of the loser left, in the winner's home or not; the mover is the loser: seat 0 has just won."""
+    """15, or 14, checkers of the loser left, in the winner's home or not; the mover is the loser: seat 0 has just
+    won."""
     borne_off = BACKGAMMON.rules.load(np.zeros(6, np.int64))
     planes = {1: 0b1, 2: 0b1111, 3: 0b1111}[abs(value)]  # 1 checker, or 15 on one point: all four planes
     point = 23 if abs(value) == 3 else 0
@@ -136,7 +137,7 @@ def test_first_is_whoever_is_to_move_in_the_given_position():
     assert persons_seat(make_table(**open_lines(start=state, seat="second"))) == 0
 
 
-# --- dice -----------------------------------------------------------------------------------------------------------------
+# --- dice -------------------------------------------------------------------------------------------------------------
 
 
 def test_dice_are_fair_and_a_game_does_not_open_with_a_double():
@@ -152,7 +153,7 @@ def test_dice_are_fair_and_a_game_does_not_open_with_a_double():
     assert 60 < doubles["later"] < 140  # expected 100, standard deviation 9
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------------
+# --- commands ---------------------------------------------------------------------------------------------------------
 
 
 def test_commands_are_explained_at_the_start():
@@ -277,7 +278,7 @@ def test_enter_plays_an_only_move_and_nothing_else():
     assert not any(text.startswith("The opponent plays ") for text in talk("", "", seat="first"))
 
 
-# --- leaving -----------------------------------------------------------------------------------------------------------------
+# --- leaving ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lines", [[], ["quit"], ["QUIT"], ["resign", "quit"], ["resign"]])
@@ -296,7 +297,7 @@ def test_control_c_is_polite():
     assert table.said[-1] == "Good-bye. Score: you 0, opponent 0."
 
 
-# --- the command ----------------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_plays(capsys, tmp_path):

@@ -93,7 +93,8 @@ def test_moves_that_were_taken_back_are_not_kept(tmp_path, capsys):
 
 
 def test_every_game_of_an_evening_is_kept_in_mat(tmp_path, capsys):
-    """A resignation for a gammon, a game that was broken off for a new one, one that was left: the resigned one has its points."""
+    """A resignation for a gammon, a game that was broken off for a new one, one that was left: the resigned one has its
+    points."""
     lines = ["resign 2", "new", *["", "resign"] * 3, "quit"]
     path = tmp_path / "evening.mat"
     said, records = play("backgammon", path, capsys, "--seat", "second", "--plies", "1", lines=lines)

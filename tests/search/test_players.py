@@ -178,7 +178,8 @@ def symmetric_network():
 
 @pytest.mark.parametrize("name", ["ntuple", "sparring", "network"])
 def test_moves_that_are_images_of_each_other_are_tied(name):
-    """By plies, by an algorithm and by the engine: Othello's four first moves, whose sums are added up in another order."""
+    """By plies, by an algorithm and by the engine: Othello's four first moves, whose sums are added up in another
+    order."""
     evaluator = symmetric_network() if name == "network" else find_evaluator(OTHELLO, name)
     start, leaf = OTHELLO.unrow(OTHELLO.row(OTHELLO.rules.initial())), evaluator.leaf
     for plies in (1, 2):

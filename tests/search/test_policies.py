@@ -1,4 +1,5 @@
-"""Our players in environments: policies act in both kinds, as opponents and from a file's name, and travel to other processes."""
+"""Our players in environments: policies act in both kinds, as opponents and from a file's name, and travel to other
+processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Requests and answers of both doors: positions that read back, absolute boards, values against plain minimax, stopping."""
+"""Requests and answers of both doors: positions that read back, absolute boards, values against plain minimax,
+stopping."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from deltaw.search.doors.thinker import KEPT, Thinker
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.players.agent import Agent
 
-# --- positions ------------------------------------------------------------------------------------------------------------
+# --- positions --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,7 +51,7 @@ def test_dice_inside_a_position_come_out_beside_it():
     )
 
 
-# --- the board ------------------------------------------------------------------------------------------------------------
+# --- the board --------------------------------------------------------------------------------------------------------
 
 
 def cells_in_text(name: str, text: str) -> list[int]:
@@ -71,7 +72,8 @@ def test_cells_are_seen_by_seats(name):
 
 
 def decoded(position: str) -> dict[str, list[int]]:
-    """A Position ID by its description: opponent first, then who is on roll; for each point so many ones, and a zero."""
+    """A Position ID by its description: opponent first, then who is on roll; for each point so many ones, and a
+    zero."""
     text, _, number = position.partition(" ")
     bits = [byte >> i & 1 for byte in base64.b64decode(text + "==") for i in range(8)]
     counts = [len(run) for run in "".join(map(str, bits)).split("0")[:50]]
@@ -128,7 +130,7 @@ def test_info_says_how_boards_are_drawn():
         assert good("show", game=info["name"], position=info["start"]) == good("show", game=info["name"])
 
 
-# --- moves and dice -------------------------------------------------------------------------------------------------------
+# --- moves and dice ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -160,7 +162,7 @@ def test_rolls():
     assert len({good("roll", game="backgammon")["dice"] for _ in range(40)}) > 3
 
 
-# --- values ---------------------------------------------------------------------------------------------------------------
+# --- values -----------------------------------------------------------------------------------------------------------
 
 LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
 
@@ -251,7 +253,7 @@ def test_a_thinker_keeps_a_few_searchers():
     assert len(thinker._kept) == KEPT
 
 
-# --- stopping -------------------------------------------------------------------------------------------------------------
+# --- stopping ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_switch_stops_searches_that_run_and_those_that_begin_later():

@@ -1,4 +1,5 @@
-"""Bad requests: every kind of them gets one clear line, damaged positions break nothing, and our own mistakes are answered too."""
+"""Bad requests: every kind of them gets one clear line, damaged positions break nothing, and our own mistakes are
+answered too."""
 
 from __future__ import annotations
 

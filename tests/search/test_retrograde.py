@@ -101,7 +101,7 @@ def test_all_of_nim_is_its_nim_sum():
         assert bool(best) == bool(heaps.any())
 
 
-# --- random graphs: cycles, moves that keep the turn, wins of different sizes --------------------------------------------
+# --- random graphs: cycles, moves that keep the turn, wins of different sizes -----------------------------------------
 
 NODES, MOST = 40, 3
 
@@ -265,7 +265,7 @@ def test_a_book_of_a_game_with_cycles_solves_every_position():
         assert not told or told[-1][1] <= len(book)
 
 
-# --- what is reachable --------------------------------------------------------------------------------------------------
+# --- what is reachable ------------------------------------------------------------------------------------------------
 
 
 def test_connect_four_has_as_many_positions_as_are_known():
@@ -314,7 +314,7 @@ def test_progress_is_reported():
     assert all(done <= found for done, found in told)
 
 
-# --- faults ----------------------------------------------------------------------------------------------------------------
+# --- faults -----------------------------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_solved_is_refused_in_one_line():

@@ -63,7 +63,8 @@ def test_losses_are_the_agents_differences():
 
 
 def test_known_mistakes_found_by_a_search():
-    """Searched to the end: an edge against a corner loses a drawn game, the centre would not; all later moves keep what there is."""
+    """Searched to the end: an edge against a corner loses a drawn game, the centre would not; all later moves keep what
+    there is."""
     steps = ["a1", "b1", "a2", "a3", "b2", "c2", "c3"]
     fields = {"game": "tic_tac_toe", "players": ["x", "o"], "steps": steps}
     records = read_json_lines(TIC_TAC_TOE, json.dumps(fields))

@@ -1,4 +1,5 @@
-"""Roll-outs: exact averages where they can be summed by hand, luck that averages to nothing, the same dice for everyone."""
+"""Roll-outs: exact averages where they can be summed by hand, luck that averages to nothing, the same dice for
+everyone."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ def test_luck_averages_to_nothing():
 
 
 def test_luck_in_a_tree_is_known_by_hand():
-    """A chance node with leaves' worth 2 and 3 below it, 0.9 and 0.1: luck -0.1 and 0.9, and results without it are all 2.1."""
+    """A chance node with leaves' worth 2 and 3 below it, 0.9 and 0.1: luck -0.1 and 0.9, and results without it are all
+    2.1."""
     leaf, state = leaf_of(CHANCE.baselines["static"]), CHANCE.parse("D/0")
     bench = make_bench(leaf, CHANCE)
     luck = [luck_of(CHANCE.rules, leaf, state, np.int64(i), bench) for i in range(2)]

@@ -1,6 +1,8 @@
-"""The selective searches: each is what its definition says, errs where it says it errs, and is minimax once it is switched off.
+"""The selective searches: each is what its definition says, errs where it says it errs, and is minimax once it is
+switched off.
 
-Every definition is written down a second time here, in plain Python without windows, and compared on random trees and random positions.
+Every definition is written down a second time here, in plain Python without windows, and compared on random trees and
+random positions.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from deltaw.search.algorithms import (
 from deltaw.search.tree.algorithm import evaluate_state, find_algorithm, make_bench, search
 from deltaw.search.tree.search_tree import record
 
-# --- trees --------------------------------------------------------------------------------------------------------------
+# --- trees ------------------------------------------------------------------------------------------------------------
 
 
 def random_tree(random: np.random.Generator, depth: int, top: bool = True, player: int = 0) -> Any:
-    """Up to three children, early leaves, noisy moves, passes, two moves in a row, and static values that are often right: node values are
-    drawn around a drift that goes on below."""
+    """Up to three children, early leaves, noisy moves, passes, two moves in a row, and static values that are often
+    right: node values are drawn around a drift that goes on below."""
     if depth == 0 or (not top and random.random() < 0.1):
         return Leaf(int(random.integers(-9, 10)), noisy=bool(random.random() < 0.4))
     following = [player if random.random() < 0.15 else 1 - player for _ in range(random.integers(1, 4))]
@@ -139,7 +141,7 @@ def value(tree: str, algorithm: str, depth: int, **options: Any) -> float:
     return evaluate_state(bench, FOREST.parse(tree), depth)
 
 
-# --- the definitions once more: tests/naive_selective.py ----------------------------------------------------------------------
+# --- the definitions once more: tests/naive_selective.py --------------------------------------------------------------
 
 DEFINED = {
     "quiescence": (lambda slow, s, d, o: slow.quiescence(s, d, o.plies), [quiescence.Options(k) for k in (1, 3, 8)]),
@@ -160,7 +162,7 @@ DEFINED = {
 """algorithm -> its value by definition, and settings to try; fail-soft windows change none of these values"""
 
 
-# --- many searches in one call --------------------------------------------------------------------------------------------
+# --- many searches in one call ----------------------------------------------------------------------------------------
 
 
 @kernel
@@ -220,7 +222,7 @@ def test_values_are_those_of_the_definition_in_a_game_with_noisy_moves(algorithm
         np.testing.assert_array_equal(values(game, evaluator, algorithm, states[:8], depth, options), truth)
 
 
-# --- switched off, each is minimax ----------------------------------------------------------------------------------------
+# --- switched off, each is minimax ------------------------------------------------------------------------------------
 
 OFF = {
     "quiescence": [lambda game, depth: quiescence.Options(0)],
@@ -270,7 +272,7 @@ def test_switched_off_it_is_minimax(algorithm, name):
             np.testing.assert_array_equal(found, minimax_values(name, depth), f"depth {depth}")
 
 
-# --- the horizon, and where each one errs -----------------------------------------------------------------------------------
+# --- the horizon, and where each one errs -----------------------------------------------------------------------------
 
 
 def test_the_horizon_is_seen_through():
@@ -311,7 +313,7 @@ def test_quiescence_gives_the_mover_at_least_the_static_value():
     assert (found >= [slow.static(state) for state in states]).all()
 
 
-# --- ordered alpha-beta -----------------------------------------------------------------------------------------------------
+# --- ordered alpha-beta -----------------------------------------------------------------------------------------------
 
 
 def nodes(game: Any, evaluator: Any, states: list, algorithm: str, depth: int, options: Any = None) -> int:
@@ -334,7 +336,7 @@ def test_order_is_stable_and_best_first():
     assert replies[:4] == ["singular/1/1", "singular/1/0", "singular/1/2", "singular/0/0"]
 
 
-# --- heuristic pruning --------------------------------------------------------------------------------------------------------
+# --- heuristic pruning ------------------------------------------------------------------------------------------------
 
 
 def test_what_looks_bad_is_never_seen():
@@ -362,7 +364,7 @@ def test_pruning_saves_nodes_on_real_positions():
     assert pruned[0] < pruned[1] < pruned[2]
 
 
-# --- null move ----------------------------------------------------------------------------------------------------------------
+# --- null move --------------------------------------------------------------------------------------------------------
 
 
 def test_a_pass_saves_nodes_where_having_the_move_is_no_disadvantage():
@@ -420,7 +422,7 @@ def test_no_pass_where_the_value_may_be_proven_or_nothing_is_left_to_save():
     assert not passes("two-passes/1", 3, 5, 6, reduction=3)
 
 
-# --- the fallible opponent ------------------------------------------------------------------------------------------------------
+# --- the fallible opponent --------------------------------------------------------------------------------------------
 
 
 def test_a_mistake_is_hoped_for():
@@ -451,7 +453,7 @@ def test_fallible_knows_dice():
         np.testing.assert_allclose(found, truth, rtol=0, atol=1e-12)
 
 
-# --- what all have in common ------------------------------------------------------------------------------------------------------
+# --- what all have in common ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", [*OFF, "ordered"])

@@ -1,4 +1,5 @@
-"""The web board's server: files by a fixed list, every refusal as JSON, searches side by side, and browsers that go away."""
+"""The web board's server: files by a fixed list, every refusal as JSON, searches side by side, and browsers that go
+away."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def rest_of(wire: socket.socket) -> bytes:
     return received
 
 
-# --- files ----------------------------------------------------------------------------------------------------------------
+# --- files ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_page_and_its_files(server):
@@ -118,7 +119,7 @@ def test_nothing_else_is_served(server, path):
     assert all(headers[key] == value for key, value in HEADERS.items())
 
 
-# --- the protocol ---------------------------------------------------------------------------------------------------------
+# --- the protocol -----------------------------------------------------------------------------------------------------
 
 
 def test_answers_are_the_protocols():
@@ -250,7 +251,7 @@ def test_silence_and_sudden_ends_do_no_harm(server, capsys):
     assert capsys.readouterr().err == ""
 
 
-# --- searches -------------------------------------------------------------------------------------------------------------
+# --- searches ---------------------------------------------------------------------------------------------------------
 
 
 class Held(Protocol):
@@ -463,7 +464,7 @@ def test_the_warm_up_covers_every_game(monkeypatch):
     assert all(ok for _, _, ok in asked)
 
 
-# --- the command ----------------------------------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])

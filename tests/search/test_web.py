@@ -1,4 +1,5 @@
-"""The web board in a real browser: clicks and keys, checked against the rules themselves and against the server's own answers.
+"""The web board in a real browser: clicks and keys, checked against the rules themselves and against the server's own
+answers.
 
 A headless Chromium is driven by selenium; skipped where one of them is missing.
 """
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromiu
 GAMES = ("connect_four", "backgammon", "othello", "tic_tac_toe_three", "nim")
 
 
-# --- server and browser ---------------------------------------------------------------------------------------------------------
+# --- server and browser -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def after(name: str, moves: list[str], position: str = "start") -> Any:
     return state
 
 
-# --- games of squares -----------------------------------------------------------------------------------------------------------
+# --- games of squares -------------------------------------------------------------------------------------------------
 
 
 def test_the_first_page_offers_what_the_server_does(page, url):
@@ -278,7 +279,7 @@ def test_narrow_screens_need_no_scrolling_sideways(page):
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-# --- backgammon -----------------------------------------------------------------------------------------------------------------
+# --- backgammon -------------------------------------------------------------------------------------------------------
 
 
 def backgammon(page: Page, position: str, dice: str) -> None:
@@ -390,7 +391,7 @@ import("/hops.js").then(({ Turn }) => {
 """
 
 
-# --- more than one ----------------------------------------------------------------------------------------------------------------
+# --- more than one ----------------------------------------------------------------------------------------------------
 
 
 def test_two_browsers_at_once(page, url, tmp_path):

@@ -16,7 +16,8 @@ LONGEST = 600.0
 
 @contextlib.contextmanager
 def running(command: list[str]) -> Iterator[subprocess.Popen]:
-    """A process that ends with the test that started it, and is killed when it takes too long: nobody waits for ever."""
+    """A process that ends with the test that started it, and is killed when it takes too long: nobody waits for
+    ever."""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         end = threading.Timer(LONGEST, process.kill)
         end.start()

@@ -1,7 +1,8 @@
-"""Evaluations with damaged evaluators and tables, for `test_damaged_files.py`, which runs this with NUMBA_BOUNDSCHECK=1.
+"""Evaluations with damaged evaluators and tables, for `test_damaged_files.py`, which runs this with
+NUMBA_BOUNDSCHECK=1.
 
-Every file is either refused by an InputError or evaluated; anything else that is raised ends the program. Prints, as JSON, how many of each kind were
-refused and evaluated.
+Every file is either refused by an InputError or evaluated; anything else that is raised ends the program. Prints, as
+JSON, how many of each kind were refused and evaluated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What the tests of environments share: every game, random actions to the end, payoffs, and backgammon positions by their points."""
+"""What the tests of environments share: every game, random actions to the end, payoffs, and backgammon positions by
+their points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the tests of learning from searches share: fresh evaluators, a linear one in float64, plain minimax, and the compiled search and update."""
+"""What the tests of learning from searches share: fresh evaluators, a linear one in float64, plain minimax, and the
+compiled search and update."""
 
 from __future__ import annotations
 

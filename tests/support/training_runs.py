@@ -1,4 +1,5 @@
-"""What the tests of training share: small configurations, runs in processes of their own, and how their results are compared."""
+"""What the tests of training share: small configurations, runs in processes of their own, and how their results are
+compared."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "tree_strap": SEARCHED,
     "true_online": (*LINEAR, "evaluator.head=identity", "learner.plies=11"),
 }
-"""what a learner needs to be tried on tic-tac-toe with a small step: an evaluator that it can train, and little work; the others train any"""
+"""what a learner needs to be tried on tic-tac-toe with a small step: an evaluator that it can train, and little work;
+the others train any"""
 
 
 def config(*overrides: str) -> RunConfig:

@@ -78,7 +78,8 @@ class Page:
                 continue
 
     def enter(self, field: str, text: str) -> None:
-        """Writes over what stands there in one go: a field that is cleared first may be filled again by values that arrive."""
+        """Writes over what stands there in one go: a field that is cleared first may be filled again by values that
+        arrive."""
         self.one(f"#{field}").send_keys(Keys.CONTROL, "a", Keys.NULL, text, Keys.ENTER)
 
     def set_up(self, position: str) -> None:

@@ -120,7 +120,8 @@ def spell(state, word, action):
 
 @kernel
 def observe(state, word, out):
-    """52 counts (mover's points 1..24, bar, off; then the opponent's, from his end) and 6 counts of dice left to play."""
+    """52 counts (mover's points 1..24, bar, off; then the opponent's, from his end) and 6 counts of dice left to
+    play."""
     shown = play(state, word)  # the mover is the opponent there
     board = np.empty(52, np.int64)
     cells(shown, board)

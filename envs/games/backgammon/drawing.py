@@ -1,7 +1,8 @@
 """The backgammon board as text and as a picture.
 
-Text is seen from the mover, X, whose points run 24 -> 1 with his home bottom right. The picture keeps seat 0 at the bottom, light
-checkers, so that the pictures of one game make a film; its points carry the numbers of the side to move, as moves are written.
+Text is seen from the mover, X, whose points run 24 -> 1 with his home bottom right. The picture keeps seat 0 at the
+bottom, light checkers, so that the pictures of one game make a film; its points carry the numbers of the side to move,
+as moves are written.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _colored(text: str) -> str:
     return text.replace("X", f"{MOVER_COLOR}X{PLAIN}").replace("O", f"{OPPONENT_COLOR}O{PLAIN}")
 
 
-# --- picture: measures in final pixels, drawn larger and scaled down ---------------------------------------------------
+# --- picture: measures in final pixels, drawn larger and scaled down --------------------------------------------------
 
 SCALE = 3
 WIDTH, HEIGHT = 900, 700
@@ -186,7 +187,7 @@ def _pip_places(number: int) -> list[tuple[int, int]]:
     return places
 
 
-# --- what does not change from picture to picture -----------------------------------------------------------------------
+# --- what does not change from picture to picture ---------------------------------------------------------------------
 
 
 @functools.cache

@@ -8,8 +8,9 @@
   215 .. 231   opponent: the same
   232 .. 234   both:     see SHARED
 
-Tesauro (1992), "Practical issues in temporal difference learning", without the two inputs that say whose turn it is: the mover is always
-seen as "me". Shots and escapes are the classical concepts of Berliner's BKG and of gnubg's inputs, here in bit-parallel form.
+Tesauro (1992), "Practical issues in temporal difference learning", without the two inputs that say whose turn it is:
+the mover is always seen as "me". Shots and escapes are the classical concepts of Berliner's BKG and of gnubg's inputs,
+here in bit-parallel form.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ def extra_features(low, high, other_low, other_high, start, n, index, value):
 
 @kernel
 def hitting_rolls(sources, blots, blocked):
-    """Of 36 rolls, those that can bring a checker from `sources` onto one of `blots`, over points that are not blocked."""
+    """Of 36 rolls, those that can bring a checker from `sources` onto one of `blots`, over points that are not
+    blocked."""
     rolls = np.int64(0)
     if blots == 0:
         return rolls
@@ -141,8 +143,8 @@ def hitting_rolls(sources, blots, blocked):
 
 
 def _escape_table() -> np.ndarray:
-    """int8 [4096]: of 36 rolls, those with which a checker can move by both dice, by which of the twelve points ahead of it
-    are blocked; bit 12 - d stands for the point at distance d."""
+    """int8 [4096]: of 36 rolls, those with which a checker can move by both dice, by which of the twelve points ahead
+    of it are blocked; bit 12 - d stands for the point at distance d."""
     pattern = np.arange(4096)
 
     def free(distance: int) -> np.ndarray:

@@ -10,12 +10,14 @@
      14)                             61: bar/24 8/2*
                                           Wins 2 points
 
-The format has no standard; this follows what gnubg writes and what its importer accepts (`ExportGameJF` in export.c, `ImportGame`
-and `ParseMatMove` in import.c). The first name has the left column in every game, whoever begins; points are the mover's own; every
-checker's hop is written by itself; a roll with nothing behind it is one that cannot be played, or the roll before a resignation.
+The format has no standard; this follows what gnubg writes and what its importer accepts (`ExportGameJF` in export.c,
+`ImportGame` and `ParseMatMove` in import.c). The first name has the left column in every game, whoever begins; points
+are the mover's own; every checker's hop is written by itself; a roll with nothing behind it is one that cannot be
+played, or the roll before a resignation.
 
-Games here are cubeless money games: `0 point match` is written. In files of others, `Doubles => 2`, `Takes`, `Drops`, `Beavers`
-and the match score are read over and noted in the record: the moves remain. What cannot be played by the rules is refused.
+Games here are cubeless money games: `0 point match` is written. In files of others, `Doubles => 2`, `Takes`, `Drops`,
+`Beavers` and the match score are read over and noted in the record: the moves remain. What cannot be played by the
+rules is refused.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ RIGHT_COLUMN = 15
 
 
 def write_match(game: Game, records: Sequence[GameRecord]) -> str:
-    """The games as one money session, the first game's first player on the left. Raises InputError where the players change, or a
-    game does not begin at the start."""
+    """The games as one money session, the first game's first player on the left. Raises InputError where the players
+    change, or a game does not begin at the start."""
     if not records:
         raise InputError("there is no game to write")
     names = records[0].players

@@ -1,6 +1,7 @@
 """Backgammon in text: GNU Position ID, XGID, dice, and moves as players write them.
 
-A *board* here is two lists of 26 counts, mover then opponent, each from its own end: index 0..23 = points 1..24, 24 = bar, 25 = off.
+A *board* here is two lists of 26 counts, mover then opponent, each from its own end: index 0..23 = points 1..24, 24 =
+bar, 25 = off.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def _planes(side: Side) -> tuple[int, int]:
 def position_id(state: State) -> str:
     """GNU Position ID (14 characters): opponent, then mover; for points 1..24 and the bar, n ones and a zero.
 
-    80 bits, little-endian in 10 bytes, base64 without padding (GNU Backgammon manual, "A technical description of the position ID").
+    80 bits, little-endian in 10 bytes, base64 without padding (GNU Backgammon manual, "A technical description of the
+    position ID").
     """
     me, opponent = board(state)
     bits = "".join("1" * n + "0" for side in (opponent, me) for n in side[:25])
@@ -100,7 +102,8 @@ def from_position_id(text: str) -> State:
 
 
 def from_xgid(text: str) -> State:
-    """State from an eXtreme Gammon ID: board, turn and dice; cube, score and match fields are for cube play and not used.
+    """State from an eXtreme Gammon ID: board, turn and dice; cube, score and match fields are for cube play and not
+    used.
 
     26 letters: bar of the lower-case side, points 1..24 of the upper-case side, its bar; `a`/`A` = one checker.
     """
@@ -166,7 +169,7 @@ def read_chance(state: State, text: str) -> int:
     return list(rules.OPENING_ROLLS).index(roll) if state.roll == rules.OPENING else roll - 1
 
 
-# --- moves --------------------------------------------------------------------------------------------------------------
+# --- moves ------------------------------------------------------------------------------------------------------------
 
 
 def move_text(state: State, move: int) -> str:

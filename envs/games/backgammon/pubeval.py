@@ -1,8 +1,9 @@
 """Pubeval, Gerald Tesauro's public-domain benchmark player (1993), as a baseline that ranks moves.
 
 Source: "FTPable benchmark evaluation function", rec.games.backgammon, 11 February 1993; weights as in OpenBSD's
-`games/backgammon/backgammon/pubeval.c` ("Public domain, Gerry Tesauro"). 122 inputs of the position *after* the candidate move,
-seen by the side that moved; its 24-point is walked first. The scores only order moves: they are no equities.
+`games/backgammon/backgammon/pubeval.c` ("Public domain, Gerry Tesauro"). 122 inputs of the position *after* the
+candidate move, seen by the side that moved; its 24-point is walked first. The scores only order moves: they are no
+equities.
 
 Two traps: the contact or race vector is chosen from the position *before* the move, and neither stacks of the
 opponent nor the mover's own bar are seen.

@@ -6,14 +6,15 @@ bits 0..23 are its points 1..24 and bit 24 is its bar; plane k holds the bits of
     low  = plane 0 | plane 1 << 32          count on a point = p0 + 2 p1 + 4 p2 + 8 p3
     high = plane 2 | plane 3 << 32          borne off        = 15 - all counts
 
-So "which of my checkers can move d" is one line of mask arithmetic. Neither side's numbers change when the turn passes: `play`
-swaps them. My point p and the opponent's point 25 - p are the same place (his bit 23 - i is my bit i).
+So "which of my checkers can move d" is one line of mask arithmetic. Neither side's numbers change when the turn passes:
+`play` swaps them. My point p and the opponent's point 25 - p are the same place (his bit 23 - i is my bit i).
 
-A move code is the sources in the order played, five bits each (1..24 points, 25 bar, 0 nothing), and bit 20 set when the lower die is
-played first. Code 0 is a pass.
+A move code is the sources in the order played, five bits each (1..24 points, 25 bar, 0 nothing), and bit 20 set when
+the lower die is played first. Code 0 is a pass.
 
-Rules: as many dice as possible must be played; where only one of two can, the higher if it can; checkers on the bar enter first; bearing
-off needs all 15 at home, by the exact point or with a larger die from the rearmost. Cubeless money play: 1, gammon 2, backgammon 3.
+Rules: as many dice as possible must be played; where only one of two can, the higher if it can; checkers on the bar
+enter first; bearing off needs all 15 at home, by the exact point or with a larger die from the rearmost. Cubeless money
+play: 1, gammon 2, backgammon 3.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def put(low, high, bit):
 
 @kernel
 def movable(low, high, blocked, die):
-    """Mask of the sources from which one checker may move `die` points; `blocked`: points the opponent holds, as mine."""
+    """Mask of the sources from which one checker may move `die` points; `blocked`: points the opponent holds, as
+    mine."""
     mine = occupied(low, high)
     if mine >> BAR:
         return np.int64(0) if blocked >> (BAR - die) & 1 else np.int64(1) << BAR
@@ -137,7 +139,8 @@ def movable(low, high, blocked, die):
 
 @kernel
 def advance(low, high, source, die):
-    """The side's checkers after one moves `die` points from bit `source`; and the mask of its landing point (0: off)."""
+    """The side's checkers after one moves `die` points from bit `source`; and the mask of its landing point (0:
+    off)."""
     low, high = take(low, high, np.int64(1) << source)
     landing = np.int64(1) << source >> die
     if landing:
@@ -218,8 +221,8 @@ def play_one(state, blocked, blots, die, lower_first, n, moves, rows):
 def play_double(state, blocked, blots, die, moves, rows):
     """All results of a double.
 
-    With sources in non-increasing order no result comes twice: moves by one die change the counts by linearly independent vectors.
-    Level by level, so the last level that is not empty plays as many dice as possible.
+    With sources in non-increasing order no result comes twice: moves by one die change the counts by linearly
+    independent vectors. Level by level, so the last level that is not empty plays as many dice as possible.
     """
     partial = np.empty((MAX_PARTIAL + 1, 5), np.int64)  # low, high, hits, code, last source
     partial[0, 0] = state.me_low

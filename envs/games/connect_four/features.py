@@ -1,6 +1,8 @@
-"""What evaluators see of Connect Four: stones, open lines and threats, counted for all lines at once; and a lecture's points.
+"""What evaluators see of Connect Four: stones, open lines and threats, counted for all lines at once; and a lecture's
+points.
 
-Formulas are in bit masks of the layout that `rules.py` draws. "Mine" and "his" are arguments: every count exists for both sides.
+Formulas are in bit masks of the layout that `rules.py` draws. "Mine" and "his" are arguments: every count exists for
+both sides.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ POINTS_SCALE = 10_000
 
 @kernel
 def open_lines(mine, his, step, starts):
-    """First squares of the lines in one direction that hold exactly (one, two, three) of my stones and none of his: four one-bit
-    numbers are added for all lines at once."""
+    """First squares of the lines in one direction that hold exactly (one, two, three) of my stones and none of his:
+    four one-bit numbers are added for all lines at once."""
     free = starts & ~(his | his >> step | his >> 2 * step | his >> 3 * step)
     a, b, c, d = mine, mine >> step, mine >> 2 * step, mine >> 3 * step
     odd_ab, both_ab, odd_cd, both_cd = a ^ b, a & b, c ^ d, c & d
@@ -67,9 +69,10 @@ def count_lines(mine, his):
 
 @kernel
 def features(state, spec, index, value):
-    """One input a stone: column by column from the bottom, 0..41 mine, 42..83 the opponent's. `lines` adds, 84..89 mine and 90..95 the
-    opponent's: lines with only that side's stones, exactly one, two, three of them; threats in the rows that side gets in
-    zugzwang, threats in the other rows, and threats that are playable now. `counts` is these alone, 0..11."""
+    """One input a stone: column by column from the bottom, 0..41 mine, 42..83 the opponent's. `lines` adds, 84..89 mine
+    and 90..95 the opponent's: lines with only that side's stones, exactly one, two, three of them; threats in the rows
+    that side gets in zugzwang, threats in the other rows, and threats that are playable now. `counts` is these alone,
+    0..11."""
     opponent = state.me ^ state.all
     n, offset = 0, 0
     if spec[0] != COUNTS:
@@ -111,21 +114,24 @@ def add_lines(mine, his, rows, offset, n, index, value):
 
 @kernel
 def points(mine, his):
-    """Two in a line 10, two on a diagonal 20, three in a line 100, three on a diagonal 200 (a lecture's evaluation). Counted are the lines of
-    four squares, a row's or column's or a diagonal's, that hold exactly two or three of my stones and none of his."""
+    """Two in a line 10, two on a diagonal 20, three in a line 100, three on a diagonal 200 (a lecture's evaluation).
+    Counted are the lines of four squares, a row's or column's or a diagonal's, that hold exactly two or three of my
+    stones and none of his."""
     _, straight2, straight3, _, diagonal2, diagonal3 = count_lines(mine, his)
     return 10 * straight2 + 100 * straight3 + 20 * diagonal2 + 200 * diagonal3
 
 
 @kernel
 def points_1(state):
-    """The mover's points alone, in 1/POINTS_SCALE: between 0 and 1. Searched to an even depth, it is the searcher's own stones that count."""
+    """The mover's points alone, in 1/POINTS_SCALE: between 0 and 1. Searched to an even depth, it is the searcher's own
+    stones that count."""
     return points(state.me, state.me ^ state.all) / POINTS_SCALE
 
 
 @kernel
 def points_2(state):
-    """The mover's points minus the opponent's, in 1/POINTS_SCALE: between -1 and 1, never reaching what a finished game is worth."""
+    """The mover's points minus the opponent's, in 1/POINTS_SCALE: between -1 and 1, never reaching what a finished game
+    is worth."""
     opponent = state.me ^ state.all
     return (points(state.me, opponent) - points(opponent, state.me)) / POINTS_SCALE
 

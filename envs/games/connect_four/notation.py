@@ -22,8 +22,8 @@ FORMS = (
 
 
 def parse(text: str) -> State:
-    """The position in any of the forms above; the counts say whose turn it is. Raises InputError, as for a board no game can
-    show by its counts, floating stones or lines; whether some order of moves leads there is not asked."""
+    """The position in any of the forms above; the counts say whose turn it is. Raises InputError, as for a board no
+    game can show by its counts, floating stones or lines; whether some order of moves leads there is not asked."""
     text = text.strip()
     if text and text.isascii() and text.isdigit():
         return _parse_moves(text)

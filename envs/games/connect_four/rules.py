@@ -1,6 +1,7 @@
 """Connect Four: seven columns, six rows, four in a line wins.
 
-Two bit masks with seven bits a column, the top one of which stays empty (Pascal Pons' layout, http://blog.gamesolver.org):
+Two bit masks with seven bits a column, the top one of which stays empty (Pascal Pons' layout,
+http://blog.gamesolver.org):
 
      6 13 20 27 34 41 48      always 0: shifts by 1, 7, 6 and 8 never run from one column into the next
     ---------------------
@@ -11,11 +12,13 @@ Two bit masks with seven bits a column, the top one of which stays empty (Pascal
      1  8 15 22 29 36 43
      0  7 14 21 28 35 42      a move is the number of the column, 0..6
 
-A *line* of four is one of 69: 24 in rows, 21 in columns, 24 on diagonals. A *threat* of a side is an empty square that would complete a line.
+A *line* of four is one of 69: 24 in rows, 21 in columns, 24 on diagonals. A *threat* of a side is an empty square that
+would complete a line.
 
-**Zugzwang decides most games.** Threats are rarely playable at once: who must at last fill the square below one loses by it. With nothing else to
-play, the first player gets the odd rows (1, 3, 5 from below) and the second the even ones, so a threat is worth most in the owner's rows. Hence the
-features count threats by row, and hence `null` (the turn passed) is a lie where few columns are left: having to move can be what loses.
+**Zugzwang decides most games.** Threats are rarely playable at once: who must at last fill the square below one loses
+by it. With nothing else to play, the first player gets the odd rows (1, 3, 5 from below) and the second the even ones,
+so a threat is worth most in the owner's rows. Hence the features count threats by row, and hence `null` (the turn
+passed) is a lie where few columns are left: having to move can be what loses.
 """
 
 from __future__ import annotations
@@ -97,7 +100,8 @@ def outcome(state):
 
 @kernel
 def score(state):
-    """Of a finished game, for the mover: 0 for a draw, else 22 minus the winner's stones, as a loss: from -18 (the fastest) to -1."""
+    """Of a finished game, for the mover: 0 for a draw, else 22 minus the winner's stones, as a loss: from -18 (the
+    fastest) to -1."""
     opponent = state.me ^ state.all
     return popcount(opponent) - 22 if has_four(opponent) else np.int64(0)
 
@@ -127,8 +131,8 @@ def noisy(state, move):
 
 @kernel
 def null(state):
-    """The turn passed: the other side's view of the same stones. `seat` follows from the number of stones and does not notice: who
-    passes flips the value himself. Beware of zugzwang (above) when pruning by it."""
+    """The turn passed: the other side's view of the same stones. `seat` follows from the number of stones and does not
+    notice: who passes flips the value himself. Beware of zugzwang (above) when pruning by it."""
     return State(state.me ^ state.all, np.int64(state.all))
 
 

@@ -16,8 +16,8 @@ from deltaw.envs.rules import make_rules
 
 
 def _symmetries() -> np.ndarray:
-    """int64 [8, 64]: the four turns of the board, and their mirror images; the start looks the same after half turns and after mirroring at a
-    long diagonal, and otherwise with its colours swapped."""
+    """int64 [8, 64]: the four turns of the board, and their mirror images; the start looks the same after half turns
+    and after mirroring at a long diagonal, and otherwise with its colours swapped."""
     board = np.arange(CELLS).reshape(8, 8)
     turns = [np.rot90(board, k) for k in range(4)]
     return np.array([image.ravel() for turn in turns for image in (turn, turn.T)], np.int64)

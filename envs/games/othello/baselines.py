@@ -17,9 +17,10 @@ _QUARTER = (
     (0.05, 0.01, 0.02, 0.01),
 )
 SQUARE_WEIGHTS = np.array([_QUARTER[min(s // 8, 7 - s // 8)][min(s % 8, 7 - s % 8)] for s in range(64)])
-"""[64]. T. Yoshioka, S. Ishii and M. Ito, "Strategy acquisition for the game Othello based on reinforcement learning" (1999); the
-standard opponent of later work, as of S. Lucas and T. Runarsson, "Temporal difference learning versus co-evolution for acquiring
-Othello position evaluation" (2006), and M. van der Ree and M. Wiering, "Reinforcement learning in the game of Othello" (2013)."""
+"""[64]. T. Yoshioka, S. Ishii and M. Ito, "Strategy acquisition for the game Othello based on reinforcement learning"
+(1999); the standard opponent of later work, as of S. Lucas and T. Runarsson, "Temporal difference learning versus
+co-evolution for acquiring Othello position evaluation" (2006), and M. van der Ree and M. Wiering, "Reinforcement
+learning in the game of Othello" (2013)."""
 WEIGHT_SCALE = 9.0
 """above every sum of weights: the absolute values of all 64 add up to 8.76"""
 
@@ -45,8 +46,8 @@ def positional(state):
 
 @kernel
 def mobile(state):
-    """My moves minus the opponent's, as if he were on turn, with corners held and corners in reach, scaled to stay between -1 and 1:
-    a lecture's criteria of a move (below), as far as they show in the position after it."""
+    """My moves minus the opponent's, as if he were on turn, with corners held and corners in reach, scaled to stay
+    between -1 and 1: a lecture's criteria of a move (below), as far as they show in the position after it."""
     mine, his = mobility(state.me, state.opponent), mobility(state.opponent, state.me)
     value = lead(mine, his) + CORNER_IN_REACH * lead(mine & CORNERS, his & CORNERS)
     return (value + CORNER * lead(state.me & CORNERS, state.opponent & CORNERS)) / MOBILITY_SCALE
@@ -59,8 +60,9 @@ def lead(mine, his):
 
 @kernel
 def by_criteria(parent, move, child):
-    """The criteria that a lecture lists for a move, each with a weight: a corner taken 10, the opponent loses the right to move 5, every move
-    more than the opponent's 1, every disc turned 0.1 (it breaks ties; many discs are no advantage before the end)."""
+    """The criteria that a lecture lists for a move, each with a weight: a corner taken 10, the opponent loses the right
+    to move 5, every move more than the opponent's 1, every disc turned 0.1 (it breaks ties; many discs are no advantage
+    before the end)."""
     corner = move != PASS and bit(move) & CORNERS != 0
     turned = popcount(child.opponent) - popcount(parent.me) - (move != PASS)
     passes = mobility(child.me, child.opponent) == 0

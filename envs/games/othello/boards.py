@@ -1,12 +1,14 @@
-"""Masks of 64 squares: the discs a move turns, the squares one can play on. Everything about Othello stands on these two.
+"""Masks of 64 squares: the discs a move turns, the squares one can play on. Everything about Othello stands on these
+two.
 
-A mask has a1 = bit 0, b1 = 1 .. h8 = 63 and is a *signed* int64, whose sign is bit 63. `&`, `|`, `^`, `~` and `==` do not mind;
-everything that would (a bit by its number, shifts, taking bits away one by one) has a helper here, with a twin for
-NUMBA_DISABLE_JIT=1, where integers have no width. "Up" is towards h8, "down" towards a1.
+A mask has a1 = bit 0, b1 = 1 .. h8 = 63 and is a *signed* int64, whose sign is bit 63. `&`, `|`, `^`, `~` and `==` do
+not mind; everything that would (a bit by its number, shifts, taking bits away one by one) has a helper here, with a
+twin for NUMBA_DISABLE_JIT=1, where integers have no width. "Up" is towards h8, "down" towards a1.
 
-`flips` and `mobility` look along all lines at once: the four lanes of a vector hold the row, the column and the two diagonals, each
-followed up and down. They are written in LLVM's own vectors, which it maps to what the processor has: 8 ns each with AVX2. (A kernel's
-identity covers the body of an intrinsic, not the helpers it calls: whoever edits one of those empties the cache of kernels.)
+`flips` and `mobility` look along all lines at once: the four lanes of a vector hold the row, the column and the two
+diagonals, each followed up and down. They are written in LLVM's own vectors, which it maps to what the processor has: 8
+ns each with AVX2. (A kernel's identity covers the body of an intrinsic, not the helpers it calls: whoever edits one of
+those empties the cache of kernels.)
 """
 
 from __future__ import annotations
@@ -105,7 +107,8 @@ if JIT:
             mine, his = _spread(builder, args[1]), _spread(builder, args[2])
             zero, ones = _constant([0] * 4), _constant([-1] * 4)
             not_his = builder.xor(his, ones)
-            # Up: the first square that is not his ends the line. If it is mine, the squares below it turn: a borrow sets them.
+            # Up: the first square that is not his ends the line. If it is mine, the squares below it turn: a borrow
+            # sets them.
             up = _rays(builder, UP, "othello_up", args[0])
             free = builder.and_(not_his, up)
             end = builder.and_(builder.and_(free, builder.sub(zero, free)), mine)
@@ -134,7 +137,8 @@ if JIT:
             pairs = builder.and_(his, builder.shl(his, step))
 
             def beyond(shift, pairs):
-                """Squares just beyond an unbroken run of his discs from mine: doubling steps, as Kogge and Stone add."""
+                """Squares just beyond an unbroken run of his discs from mine: doubling steps, as Kogge and Stone
+                add."""
                 run = builder.and_(his, shift(mine, step))
                 run = builder.or_(run, builder.and_(his, shift(run, step)))
                 for _ in range(2):  # six discs are the longest run

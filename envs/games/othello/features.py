@@ -1,4 +1,5 @@
-"""What evaluators see of Othello: the discs, and what players have always counted (mobility, corners and the squares beside them, safe discs).
+"""What evaluators see of Othello: the discs, and what players have always counted (mobility, corners and the squares
+beside them, safe discs).
 
 Five sets:
 
@@ -79,8 +80,8 @@ def add_discs(discs, offset, n, index, value):
 
 @kernel
 def add_criteria(state, n, offset, index, value):
-    """COUNTS of mine, then of the opponent's; discs, mine minus his; 1 if an odd number of squares is empty (who moves last, unless
-    somebody passes); a constant for the phase. Counts of 0 are left out."""
+    """COUNTS of mine, then of the opponent's; discs, mine minus his; 1 if an odd number of squares is empty (who moves
+    last, unless somebody passes); a constant for the phase. Counts of 0 are left out."""
     me, opponent = state.me, state.opponent
     for side in range(2):
         counts = count_criteria(me, opponent) if side == 0 else count_criteria(opponent, me)
@@ -116,7 +117,8 @@ def count_criteria(me, opponent):
 
 @kernel
 def safe_on_edges(discs):
-    """Discs of one side that fill an edge from a corner on without a gap: they can never be turned. (More are safe than these.)"""
+    """Discs of one side that fill an edge from a corner on without a gap: they can never be turned. (More are safe than
+    these.)"""
     along, beside = discs & TOP_AND_BOTTOM, discs & LEFT_AND_RIGHT
     safe = discs & CORNERS
     for _ in range(6):

@@ -1,10 +1,12 @@
-"""Othello's game files: transcripts, and GGF, the Generic Game Format of the GGS server, which NBoard and Edax read and write.
+"""Othello's game files: transcripts, and GGF, the Generic Game Format of the GGS server, which NBoard and Edax read and
+write.
 
     f5d6c3d3c4...                                                                                transcript, one game a line
     (;GM[Othello]PC[GGS/os]PB[saio]PW[edax]RE[+4.000]TY[8]BO[8 ---...--- *]B[F5/0.5/12]W[D6]...;)     GGF: * is black, X is not used
 
-In GGF a move may have its value and seconds behind slashes; a pass is PA. RE is black's discs less white's, with the empty squares
-given to the winner. Only 8 x 8 games are read, and only those that begin at the usual start are written as transcripts.
+In GGF a move may have its value and seconds behind slashes; a pass is PA. RE is black's discs less white's, with the
+empty squares given to the winner. Only 8 x 8 games are read, and only those that begin at the usual start are written
+as transcripts.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ LETTERS = str.maketrans({".": "-", "*": "X", "B": "X", "W": "O"})
 
 
 def parse(text: str) -> State:
-    """64 of X (black), O and -, a1 b1 .. h1, a2 .. h8, then X or O to move, after a space or not; or the moves from the start.
-    Raises InputError, as for an empty square in the centre, where no game leaves one. Whether some order of moves leads to a
-    board is not asked."""
+    """64 of X (black), O and -, a1 b1 .. h1, a2 .. h8, then X or O to move, after a space or not; or the moves from the
+    start. Raises InputError, as for an empty square in the centre, where no game leaves one. Whether some order of
+    moves leads to a board is not asked."""
     word = "".join(text.split()).lower()
     if re.match(r"[a-h][1-8]", word):
         return play_transcript(word)[0]
@@ -85,7 +85,8 @@ def moves_of(state: State) -> list[int]:
 
 
 def read_move(state: State, text: str) -> int:
-    """The legal move that was written: a square in either case, or `pass`, `--`, `pa`, `ps`. Raises InputError with the legal ones."""
+    """The legal move that was written: a square in either case, or `pass`, `--`, `pa`, `ps`. Raises InputError with the
+    legal ones."""
     legal, word = moves_of(state), text.strip().lower()
     for move in legal:
         if word == move_text(state, move) or (move == PASS and word in PASSES):
@@ -99,8 +100,9 @@ def read_move(state: State, text: str) -> int:
 
 
 def play_transcript(text: str) -> tuple[State, list[int]]:
-    """The position after the moves from the start, and all moves with the passes between them. `text` is squares one after the
-    other, in either case, spaces or not; passes may be written or left out. Raises InputError with the number of the bad move."""
+    """The position after the moves from the start, and all moves with the passes between them. `text` is squares one
+    after the other, in either case, spaces or not; passes may be written or left out. Raises InputError with the number
+    of the bad move."""
     word = "".join(text.split()).lower()
     places = re.findall(r"[a-h][1-8]|pass|pa|ps|--", word)
     if "".join(places) != word:

@@ -106,16 +106,16 @@ def final_score(me, opponent):
 
 @kernel
 def noisy(state, move):
-    """The move takes a corner. As a capture does in chess, that changes material for good: a disc in a corner is never turned, it
-    anchors others, and a corner can be had only now and then. How many discs a move turns says nothing of the kind: they are turned
-    back and forth until the end."""
+    """The move takes a corner. As a capture does in chess, that changes material for good: a disc in a corner is never
+    turned, it anchors others, and a corner can be had only now and then. How many discs a move turns says nothing of
+    the kind: they are turned back and forth until the end."""
     return move != PASS and bit(move) & CORNERS != 0
 
 
 @kernel
 def null(state):
-    """The turn passed: the rules' own pass, here also where they do not allow it. In the endgame, where who must move often loses by
-    it, pruning by this is unsound."""
+    """The turn passed: the rules' own pass, here also where they do not allow it. In the endgame, where who must move
+    often loses by it, pruning by this is unsound."""
     return State(np.int64(state.opponent), np.int64(state.me), 1 - state.seat)
 
 
