@@ -5,7 +5,7 @@ file, so a cached search goes on playing the rules of yesterday; and a compiled 
 is *passed* to another one (as every game is passed to every search here) gets a random identity in
 each process, so nothing is ever found again. Here a kernel's identity is a hash of
 
-    its bytecode and constants, its closure, the global constants it reads,
+    its bytecode and constants (but not its docstring), its closure, the global constants it reads,
     and the identities of the kernels it calls,
 
 computed when it is first needed (so kernels may call others defined further down), and a cache entry's file
@@ -30,6 +30,7 @@ What a kernel must obey (each point is a crash or a silent error otherwise):
 from __future__ import annotations
 
 import contextlib
+import dis
 import enum
 import functools
 import hashlib
@@ -62,6 +63,8 @@ FORMAT = 2
 
 UNUSED_DAYS = 60
 """Entries that nobody has loaded for so long are deleted when a process first saves one."""
+
+LOAD_CONST = dis.opmap["LOAD_CONST"]
 
 JIT = not config.DISABLE_JIT
 """False when `NUMBA_DISABLE_JIT=1`: kernels are then plain Python functions."""
@@ -163,7 +166,7 @@ def _describe_function(function: Callable, called: list[Dispatcher]) -> str:
     code = function.__code__
     names = sorted(_names(code))
     defaults = (function.__defaults__, *sorted((function.__kwdefaults__ or {}).items()))
-    parts = [code.co_qualname, _describe_code(code), _describe(defaults, called)]
+    parts = [code.co_qualname, _describe_code(code, function.__doc__), _describe(defaults, called)]
     parts += _describe_names("", function.__globals__, names, called, [])
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         parts.append(f"{name}={_describe(cell.cell_contents, called)}")
@@ -189,10 +192,14 @@ def _names(code: python_types.CodeType) -> set[str]:
     return set(code.co_names).union(*(_names(c) for c in nested))
 
 
-def _describe_code(code: python_types.CodeType) -> str:
+def _describe_code(code: python_types.CodeType, docstring: str | None = None) -> str:
+    """`docstring` is the first constant of a function that has one. It is left out, unless the code loads it."""
     constants = [
         _describe_code(c) if isinstance(c, python_types.CodeType) else _describe(c, []) for c in code.co_consts
     ]
+    words = zip(code.co_code[::2], code.co_code[1::2], strict=True)
+    if docstring is not None and (LOAD_CONST, 0) not in words:
+        constants[0] = "docstring"
     return f"{code.co_code.hex()}:{constants}:{code.co_names}:{code.co_varnames}"
 
 

@@ -139,6 +139,31 @@ def test_an_edit_of_a_comment_compiles_nothing(compiled):
     assert compiled.run(RUN) == ("50", False)
 
 
+def test_an_edit_of_a_docstring_compiles_nothing(project):
+    """It is the first constant of a function, which other functions may load."""
+    project.write(
+        "words",
+        """
+        from deltaw.envs.kernel import kernel
+
+        @kernel
+        def told(x):
+            '''Adds one.'''
+            return x + 1
+
+        @kernel
+        def quiet(x):
+            return x == "a"
+        """,
+    )
+    code = "import numpy as np, words; print(words.told(np.int64(1)), words.quiet('a'))"
+    assert project.run(code) == ("2 True", True)
+    project.edit("words", "Adds one.", "One more than x.")
+    assert project.run(code) == ("2 True", False)
+    project.edit("words", 'x == "a"', 'x == "b"')
+    assert project.run(code) == ("2 False", True)
+
+
 def test_an_edit_of_another_kernel_keeps_unrelated_entries(compiled):
     """`other` belongs to the same Rules, so searches over them compile again; `step` alone does not."""
     alone = "import numpy as np, rules; print(rules.step(np.int64(1)))"
