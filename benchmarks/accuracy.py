@@ -2,7 +2,8 @@
 
 Two measures, both on positions that other programs judged (tests/data/README.md) and that no training here ever sees:
 
-    loss     mean over decisions of (best candidate's equity - chosen candidate's), x 1000; the judge is gnubg two plies deeper
+    loss     mean over decisions of (best candidate's equity - chosen candidate's), x 1000; the judge is gnubg two
+             plies deeper
     error    mean absolute difference of the equity before the roll from gnubg's 2-ply column, x 1000
 """
 

@@ -17,7 +17,7 @@ PLIES = 500
 
 
 def bench_sequential(settings: Settings) -> Iterator[Row]:
-    """`deltaw.learn.learners.td_sequential`: one game at a time, compiled."""
+    """`learn/learners/td_sequential.py`: one game at a time, compiled."""
     player = trained(SMALL_SET, settings)
     options = td_sequential.Options(trace=TRACE, step_size=STEP_SIZE, plies=PLIES)
     learner = td_sequential.SequentialTD(player.learner.network.evaluator(), options, seed=SEED, budget=BUDGET)
@@ -31,7 +31,7 @@ def bench_sequential(settings: Settings) -> Iterator[Row]:
 
 
 def bench_any_module(settings: Settings) -> Iterator[Row]:
-    """`deltaw.learn.learners.td_backward`: any torch module, some games side by side."""
+    """`learn/learners/td_backward.py`: any torch module, some games side by side."""
     player = trained(SMALL_SET, settings)
     options = td_backward.Options(trace=TRACE, step_size=STEP_SIZE, plies=1)
     learner = td_backward.BackwardTD(network_of(player.learner.network.evaluator()), options, seed=SEED, budget=BUDGET)

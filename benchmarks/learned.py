@@ -1,8 +1,8 @@
 """Train the presets that the README's table shows, measure what they learned, and write the results down.
 
-    python -m benchmarks.learned                                  every row, every seed: hours
+    python -m benchmarks.learned                               every row, every seed: hours
     python -m benchmarks.learned --only othello_ntuple --seeds 1
-    python -m benchmarks.learned --table                          the tables of README.md and docs/learning.md; trains nothing
+    python -m benchmarks.learned --table                       the tables of README.md and docs/learning.md, no training
 
 A row is a preset of conf/experiment/ and the checks that follow its training. Each seed is trained in
 outputs/learned/ROW_SEED by the ordinary command; a run that was finished before is only measured again, one that was
@@ -81,7 +81,11 @@ UNTAUGHT = f"arena {{}} {FILE} RUN/past/games_000000000.safetensors --games 4000
 ROWS = (
     Row("", (1,), (
         Check("pubeval: points a game", PUBEVAL, "points"),
-        Check("itself, a ply deeper: points a game", f"arena backgammon {FILE} {FILE} --plies 2 --games 600 --json", "points"),
+        Check(
+            "itself, a ply deeper: points a game",
+            f"arena backgammon {FILE} {FILE} --plies 2 --games 600 --json",
+            "points",
+        ),
     )),
     Row("backgammon_network", (1,), (
         Check("pubeval: points a game", PUBEVAL, "points"),

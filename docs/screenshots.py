@@ -45,7 +45,10 @@ MOST_BYTES = 200_000
 COLORS = 256
 """of a picture's palette"""
 
-TRAINING = "experiment=connect_four_td games=60000 measure.every=5000 measure.games=500 measure.final_games=500 measure.past=0 seed=1"
+TRAINING = (
+    "experiment=connect_four_td games=60000 measure.every=5000 measure.games=500 measure.final_games=500 "
+    "measure.past=0 seed=1"
+)
 CONNECT_FOUR = ["4", "4", "3", "5", "4", "4", "5", "3", "3", "2"]
 DICE = ["31", "64", "52", "43", "65", "21", "33", "61", "42", "54", "63", "53"]
 """of a game of the shipped network against itself; the last dice are still to be played"""

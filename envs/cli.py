@@ -7,8 +7,10 @@ import contextlib
 import functools
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from deltaw.envs.errors import BAD_INPUT, InputError, one_line
@@ -29,6 +31,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print(f"error: {one_line(message)} (try --help)", file=sys.stderr)
         raise SystemExit(BAD_INPUT)
+
+
+def shell_name(script: str) -> str:
+    """What a person types to run a script of this environment, such as `deltaw`: its name where the shell finds it,
+    else its path."""
+    path = Path(sys.executable).parent / script
+    found = shutil.which(script)
+    if not path.exists() or (found is not None and Path(found) == path):
+        return script
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _accept_any_bytes() -> None:

@@ -7,8 +7,9 @@ user presses Ctrl-C, or SIGTERM comes.
     control[STOP]    not 0: return as soon as possible, with anything
     control[NODES]   nodes visited so far
     control[LIMIT]   stop when so many have been visited
-    control[NOISY]   not 0: the move that led to the state where the search starts is noisy (what heuristic continuation asks)
-    control[OPEN]    evaluations and other answers that prove nothing; a search that adds none rests on finished games alone
+    control[NOISY]   not 0: the move that led to the state where the search starts is noisy (for heuristic continuation)
+    control[OPEN]    evaluations and other answers that prove nothing; a search that adds none rests on finished games
+                     alone
 """
 
 from __future__ import annotations

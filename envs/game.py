@@ -206,8 +206,9 @@ class Game:
         seats = (1, self.rules.num_players)
         if spec[1] != self.rules.tuple_values or spec[2] not in seats or cells >= self.rules.num_cells:
             raise InputError(
-                f"its n-tuples read cells up to {cells} of {spec[1]} values, with tables for {spec[2]} seats; {self.name} has "
-                f"{self.rules.num_cells} cells of {self.rules.tuple_values} values, and tables for {' or '.join(map(str, seats))} seats"
+                f"its n-tuples read cells up to {cells} of {spec[1]} values, with tables for {spec[2]} seats; "
+                f"{self.name} has {self.rules.num_cells} cells of {self.rules.tuple_values} values, and tables for "
+                f"{' or '.join(map(str, seats))} seats"
             )
         room = num_placements(spec) + self.rules.num_cells  # the cells themselves are noted behind the entries
         return FeatureSet(NAME, spec, num_weights(spec), room, lambda: entry_names(spec))
@@ -245,7 +246,8 @@ class Game:
             n = most if rules.outcome(decision)[0] else rules.legal_moves(decision, codes)
             if not 1 <= n <= most:
                 raise InputError(
-                    f"{self.format(state)} is no position of {self.name}: it is not over, and has {n} moves; 1 to {most} are possible"
+                    f"{self.format(state)} is no position of {self.name}: it is not over, and has {n} moves; "
+                    f"1 to {most} are possible"
                 )
         return state
 

@@ -5,7 +5,7 @@ opponent's) and adds
 
     features   `pieces`: one input for each piece on each square; n-tuples come by themselves
     position   the integers of the State, `31,32505856,0`, each within the range of its field
-    move       the squares that the mover's pieces leave and come to, `a2-b3`; its code where that does not tell moves apart
+    move       the squares that the mover's pieces leave and enter, `a2-b3`; its code where that fits several moves
     text and picture of the board, as the first player sees it
 
 Each can be replaced by an argument, and later by a file like `envs/games/tic_tac_toe.py`.

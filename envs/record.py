@@ -5,7 +5,8 @@
 
 Every game has JSON lines (`.jsonl`), one game a line:
 
-    {"game": "backgammon", "players": ["network", "pubeval"], "start": "start", "steps": ["31", "8/5 6/5", ...], "payoffs": [1, -1]}
+    {"game": "backgammon", "players": ["network", "pubeval"], "start": "start", "steps": ["31", "8/5 6/5", ...],
+     "payoffs": [1, -1]}
 
 `steps` are chance outcomes and moves as they come, each in the game's notation: the position says which of the two is
 due. Players and payoffs are in the order of turns: first whoever is first to move. A game that was not finished has

@@ -51,13 +51,15 @@ def _unbox_rules(kind: RulesType, thing: Any, unboxer: Any) -> NativeValue:
     return NativeValue(unboxer.context.get_dummy_value())
 
 
-_rules_types: dict[int, RulesType] = {}
+_rules_types: dict[int, tuple[Rules, RulesType]] = {}
+"""by the id of the rules, which are kept beside their type: equal rules share a type, which holds the first of them only,
+and the id of the others could be used again"""
 
 
 @typeof_impl.register(Rules)
 def _type_of_rules(value: Rules, context: Any) -> RulesType:
-    """The rules of a game never change, so one look is enough; the type keeps them alive, so no other has their id."""
+    """The rules of a game never change, so one look is enough."""
     known = _rules_types.get(id(value))
     if known is None:
-        known = _rules_types[id(value)] = RulesType(value)
-    return known
+        known = _rules_types[id(value)] = (value, RulesType(value))
+    return known[1]

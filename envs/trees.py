@@ -1,9 +1,9 @@
 """Trees written down node by node, as a game: the worked examples of textbooks, and tests whose answers are known by
 hand.
 
-    Max([Min([3, 12, 8]), Min([2, 4, 6]), Min([14, 5, 2])])         two players; a leaf is worth so much to MAX, who has seat 0
+    Max([Min([3, 12, 8]), Min([2, 4, 6]), Min([14, 5, 2])])         two players; a leaf has its worth to MAX, seat 0
     Max([Chance([(0.9, Min([2, 2])), (0.1, Min([3, 3]))]), ...])    probabilities of a chance node's outcomes
-    Turn(0, [Turn(1, [(1, 2, 6), (4, 2, 3)]), ...])                 any number of players; a leaf is worth so much to each seat
+    Turn(0, [Turn(1, [(1, 2, 6), (4, 2, 3)]), ...])                 any number of players; a leaf has its worth to each
 
 What a node may say besides: `static`, its worth to somebody who looks no further (like a leaf's: to MAX, or to each
 seat); `noisy`, that the move leading to it is one that a quiescence search follows; `passed`, the subtree that is

@@ -9,7 +9,7 @@ searches with linear evaluators does so with n-tuples.
 tuple's table: the index of an entry then occurs several times, or twice the same, among the active ones.
 
 **Seats.** With two seats each side to move has tables of its own: where it matters who will move into the last square
-(zugzwang in Connect Four), the same board is worth something else to the first mover than to the second.
+(zugzwang in Connect Four), the same board has another value for the first player than for the second.
 
 The network is plain integers, a feature set's `spec`, stored in the evaluator's file:
 

@@ -270,9 +270,9 @@ def _calibration(evaluator: Evaluator, sample: Sample) -> list[str]:
     spread = float(np.sqrt(np.mean(sample.errors**2)))
     what = "chance to win, a draw counting half" if evaluator.gives_chances else "value, scaled to 0 .. 1"
     text = (
-        f"{games} games against itself, {len(sample.rows):,} positions. Predicted score ({what}) and the score that came true differ by "
-        f"{found.error:.3f} on average (expected calibration error). From one position to the next the value jumps by {spread:.3f} "
-        "(root mean square of the TD error)."
+        f"{games} games against itself, {len(sample.rows):,} positions. Predicted score ({what}) and the score "
+        f"that came true differ by {found.error:.3f} on average (expected calibration error). From one position to the "
+        f"next the value jumps by {spread:.3f} (root mean square of the TD error)."
     )
     circle = figure(reliability_chart(found), "a circle for each tenth of the scores, its area the share of positions")
     largest = float(np.abs(sample.errors).max()) or 1.0
@@ -323,7 +323,10 @@ def _game(evaluator: Evaluator, sample: Sample) -> list[str]:
     step = -(-len(index) // BOARDS)
     shown = f"Every {step}th position is shown. " if step > 1 else ""
     begun = "" if game.rules.max_chance else "It begins with a few random moves. "
-    text = f"{len(index)} moves at 1 ply, the game of median length of the sample; it ends {result:+d} for the first player. {begun}{shown}Values are for the side to move, before the dice where there are any."
+    text = (
+        f"{len(index)} moves at 1 ply, the game of median length of the sample; it ends {result:+d} for the first "
+        f"player. {begun}{shown}Values are for the side to move, before the dice where there are any."
+    )
     boards = [_board(evaluator, sample, int(n)) for n in index[::step]]
     return [paragraph(text), chart, row([*boards, _end(game, sample, int(index[-1]))])]
 

@@ -29,6 +29,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from deltaw.envs import games
+from deltaw.envs.cli import shell_name
 from deltaw.envs.control import SIGNALS
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
@@ -179,15 +180,23 @@ class Run:
         """Stop before a diverged learner overwrites the last good checkpoint."""
         bad = [name for name, value in metrics.scalars.items() if not np.isfinite(value)]
         if bad or not self.learner.finite():
-            what = ", ".join(bad) or "the weights"
-            kept = [f"the last good checkpoint is {self.folder / 'checkpoint.pt'}"]
-            if self.best:
-                kept.append(f"the best evaluator so far is {self.folder / 'best.safetensors'} ({self.best.text})")
-            if hasattr(self.config.learner[1], "step_size"):
-                kept.append("try a smaller learner.step_size")
-            raise InputError(
-                f"training diverged: NaN or infinity in {what} after {metrics.games} games; {'; '.join(kept)}"
-            )
+            raise self._diverged(f"NaN or infinity in {', '.join(bad) or 'the weights'}", metrics.games)
+
+    def _evaluator(self) -> Evaluator:
+        """What has been learned, unless the weights are too large to be summed up."""
+        try:
+            return self.learner.evaluator()
+        except InputError as error:
+            raise self._diverged(str(error), self.learner.games) from None
+
+    def _diverged(self, what: str, games_now: int) -> InputError:
+        """What stops a run whose weights have lost all bounds; says what is kept."""
+        kept = [f"the last good checkpoint is {self.folder / 'checkpoint.pt'}"]
+        if self.best:
+            kept.append(f"the best evaluator so far is {self.folder / 'best.safetensors'} ({self.best.text})")
+        if hasattr(self.config.learner[1], "step_size"):
+            kept.append("try a smaller learner.step_size")
+        return InputError(f"training diverged: {what} after {games_now} games; {'; '.join(kept)}")
 
     def _log(self, metrics: Metrics) -> None:
         speed = {
@@ -197,7 +206,7 @@ class Run:
         self.board.scalars(metrics.scalars | speed, metrics.games)
 
     def _measure(self) -> None:
-        evaluator, games_now = self.learner.evaluator(), self.learner.games
+        evaluator, games_now = self._evaluator(), self.learner.games
         opponents = [*self.opponents, *self.past.opponents(games_now)]
         self.strengths = self._strengths(evaluator, opponents, self.config.measure.games)
         self.measured_at = games_now
@@ -226,6 +235,7 @@ class Run:
     # --- files ------------------------------------------------------------------------------------------------
 
     def _save(self) -> None:
+        evaluator = self._evaluator()  # first: nothing is overwritten where there is none
         state = {
             "settings": self.settings,
             "learner": self.learner.state(),
@@ -235,7 +245,7 @@ class Run:
             "best": [self.best.games, tuple(self.best.strength)] if self.best else None,
         }
         save_checkpoint(self.folder / "checkpoint.pt", state)
-        save_evaluator(self.learner.evaluator(), self.folder / "evaluator.safetensors")
+        save_evaluator(evaluator, self.folder / "evaluator.safetensors")
 
     def checkpoint(self) -> dict[str, Any] | None:
         """The folder's checkpoint, if there is one; InputError if another configuration made it."""
@@ -269,13 +279,15 @@ class Run:
 
     def _stopped(self) -> int:
         """Say how to go on; returns the exit status, as shells report it."""
-        command = shlex.join(["deltaw", "train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"])
+        command = shlex.join(
+            [shell_name("deltaw"), "train", *HydraConfig.get().overrides.task, f"hydra.run.dir={self.folder}"]
+        )
         print(f"stopped at {self.learner.games:,} games; everything is saved. To go on:\n  {command}", file=sys.stderr)
         assert self.stopped_by is not None
         return 128 + self.stopped_by
 
     def _finish(self) -> None:
-        evaluator = self.learner.evaluator()
+        evaluator = self._evaluator()
         results = self._strengths(evaluator, self.opponents, self.config.measure.final_games)
         self._save()
         self.board.evaluator(evaluator, self.learner.games)

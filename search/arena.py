@@ -5,9 +5,9 @@
     deltaw arena connect_four FILE.safetensors@ties=random perfect --first-only --games 300
     deltaw arena backgammon network linear pubeval --plot league.png
 
-Games come in pairs with the same dice and swapped seats; see `deltaw.search.matches.match` for this, for noise and for
-the luck adjustment, `deltaw.search.matches.sequential` for the test that ends a match early, and
-`deltaw.search.players.spec` for how players are named. Three players or more, or a folder of evaluator files, are a
+Games come in pairs with the same dice and swapped seats; see `search/matches/match.py` for this, for noise and for
+the luck adjustment, `search/matches/sequential.py` for the test that ends a match early, and
+`search/players/spec.py` for how players are named. Three players or more, or a folder of evaluator files, are a
 round robin (`deltaw league`). +- is one standard error.
 """
 
@@ -41,8 +41,9 @@ GAMES = 1000
 """of a match, unless said otherwise"""
 
 PLAYER_HELP = (
-    "a shipped evaluator, an evaluator file, a baseline, random, perfect (where the game is solved) or gnubg; then perhaps "
-    "@SETTING=VALUE,... of plies, ties=random, depth, nodes, seconds, algorithm: FILE@depth=8 plays with the engine"
+    "a shipped evaluator, an evaluator file, a baseline, random, perfect (where the game is solved) or gnubg; "
+    "then perhaps @SETTING=VALUE,... of plies, ties=random, depth, nodes, seconds, algorithm: "
+    "FILE@depth=8 plays with the engine"
 )
 
 
@@ -57,7 +58,10 @@ def parser() -> Parser:
     p.add_argument(
         "others", nargs="*", metavar="other", help="more players, or folders of evaluator files: a round robin"
     )
-    until = f"even; at most so many with --until-error or --sprt (default {GAMES}; of each pairing of a round robin {league.GAMES})"
+    until = (
+        f"even; at most so many with --until-error or --sprt (default {GAMES}; "
+        f"of each pairing of a round robin {league.GAMES})"
+    )
     p.add_argument("--games", type=int, help=until)
     plies = "plies that %s player looks ahead, as TD-Gammon counts them (default 1; gnubg counts one less)"
     p.add_argument("--plies", type=int, default=1, choices=(1, 2), help=plies % "the first")

@@ -21,7 +21,7 @@ from deltaw.search.doors.view import cells_of
 TEXT = (ROOT / "docs" / "tutorial.md").read_text()
 TOLERANCE = 0.25
 """of stated numbers with a decimal point: training ends elsewhere where another processor adds in another order"""
-TYPED = {"deltaw.search.play": "hint\na2-a3\nquit\n"}
+TYPED = {"play": "hint\na2-a3\nquit\n"}
 """what a person types"""
 
 
@@ -61,10 +61,10 @@ class Place:
         if words[0] == "tensorboard":  # it would not end
             assert list((self.folder / words[2]).glob("*/events*"))
             return ""
-        assert words[0] == "python", command
-        if words[2] == "deltaw.search.serve":
-            return self.serve(words[1:])
-        return self.python(words[1:], typed=TYPED.get(words[2], ""))
+        assert words[0] == "deltaw", command
+        if words[1] == "serve":
+            return self.serve(["-m", *words])
+        return self.python(["-m", *words], typed=TYPED.get(words[1], ""))
 
     def serve(self, words: list[str]) -> str:
         """Start the web board, open its page, end it."""
@@ -119,8 +119,9 @@ def test_the_tutorial_from_its_beginning_to_its_end(place):
     printed, commands, statements = "", 0, 0
     for block in blocks():
         if block.language == "sh":
-            printed = "".join(place.run(line) for line in block.text.splitlines())
-            commands += block.text.count("\n")
+            lines = block.text.replace("\\\n", "").splitlines()
+            printed = "".join(place.run(line) for line in lines)
+            commands += len(lines)
         elif block.language == "text":
             for stated in block.text.splitlines():
                 assert any(is_like(stated, line) for line in printed.splitlines()), f"{stated}\n{printed}"

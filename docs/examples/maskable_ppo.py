@@ -1,7 +1,8 @@
 """MaskablePPO of sb3-contrib learns a game against an opponent. Needs the extra `sb3`: pip install "deltaw[sb3]"
 
-    python docs/examples/maskable_ppo.py                        20 seconds of one core: from -0.27 to +0.78 ± 0.05 points a game
-    python docs/examples/maskable_ppo.py deltaw/ConnectFourVersus-v0 --opponent deltaw.search.doors.policy:Policy:linear --steps 500000
+    python docs/examples/maskable_ppo.py                20 seconds of one core: from -0.27 to +0.78 ± 0.05 points a game
+    python docs/examples/maskable_ppo.py deltaw/ConnectFourVersus-v0 \\
+        --opponent deltaw.search.doors.policy:Policy:linear --steps 500000
 
 Any id that ends in `Versus-v0` will do. The environments have the method `action_masks`, which MaskablePPO looks for;
 nothing is wrapped.
@@ -67,7 +68,8 @@ def main(argv: list[str] | None = None) -> None:
     for when in ("before", "after"):
         mean, half = score(model, measuring, options.games, seed=1_000_000)
         print(
-            f"{when} training: {mean:+.3f} ± {half:.3f} points a game against {options.opponent} (95 %, {options.games} games)"
+            f"{when} training: {mean:+.3f} ± {half:.3f} points a game against {options.opponent} "
+            f"(95 %, {options.games} games)"
         )
         if when == "before":
             model.learn(options.steps)

@@ -50,8 +50,8 @@ class raw_env(AECEnv):
     Args:
         game: a game's name, or a `Game`.
         render_mode: None, `ansi` (text) or `rgb_array` (uint8 [H, W, 3]).
-        illegal: what an illegal action does. `end`: the game is over for all, who acted loses one point, shared by the others, and
-            his `infos` has `illegal_action`. `raise`: InputError, and the game goes on.
+        illegal: what an illegal action does. `end`: the game is over for all, the seat that acted loses one point,
+            shared by the others, and its `infos` has `illegal_action`. `raise`: InputError, and the game goes on.
 
     Actions are 0..num_actions - 1. A game of `max_plies` moves is broken off: all `truncations`, no rewards. `infos`
     has `mover`, the seat to move, for everybody. `front` is the game itself, a `BoardGameEnv`, with `state` and

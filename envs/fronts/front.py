@@ -47,11 +47,11 @@ class BoardGameEnv(gym.Env):
 
     Args:
         game: a game's name, or a `Game`.
-        render_mode: None, `ansi` (text) or `rgb_array` (uint8 [H, W, 3]). `gym.make(..., render_mode="human")` shows the
-            latter in a window, through Gymnasium's own wrapper, if pygame is installed.
-        illegal: what an illegal action does. `end`: the game is over and the seat that acted loses one point, shared by the others
-            (reward -1 if that was seat 0, else +1, or 1/2 with three players), and `info["illegal_action"]` names the action. `raise`:
-            InputError.
+        render_mode: None, `ansi` (text) or `rgb_array` (uint8 [H, W, 3]). `gym.make(..., render_mode="human")` shows
+            the latter in a window, through Gymnasium's own wrapper, if pygame is installed.
+        illegal: what an illegal action does. `end`: the game is over and the seat that acted loses one point, shared by
+            the others (reward -1 if that was seat 0, else +1, or 1/2 with three players), and `info["illegal_action"]`
+            names the action. `raise`: InputError.
 
     Observations are float32 [observation_size] in 0..255, actions 0..num_actions - 1. The reward is 0 until the game
     ends and then the payoff of seat 0. A game of `max_plies` moves is broken off: `truncated`, reward 0. `info`:

@@ -109,8 +109,8 @@ def begin_all(rules, starts, rows, seeds, books, observations, masks, movers):
 
 @kernel
 def step_all(
-    rules, start, rows, seeds, books, actions, legal, max_steps, observations, masks, movers, finals, final_masks, final_movers,
-    rewards, events,
+    rules, start, rows, seeds, books, actions, legal, max_steps, observations, masks, movers, finals, final_masks,
+    final_movers, rewards, events,
 ):  # fmt: skip
     """One action in every row; finished games leave their last view in the `final` arrays and start anew."""
     for i in range(len(rows)):

@@ -30,8 +30,9 @@ class VersusEnv(BoardGameEnv):
 
     Args:
         seat: the agent's seat, 0 (moves first) to num_players - 1; None: drawn from `np_random` at every reset.
-        opponent: a callable, `"module:attribute"`, `"module:attribute:text"`, the name of a baseline of the game, or `"random"`. It
-            should keep no memory: copies of the environment share it. With more than two players, also a list of them: the first is the player after the agent.
+        opponent: a callable, `"module:attribute"`, `"module:attribute:text"`, the name of a baseline of the game, or
+            `"random"`. It should keep no memory: copies of the environment share it. With more than two players, also a
+            list of them: the first is the player after the agent.
         game, render_mode, illegal: as in `BoardGameEnv`, but an illegal action costs the agent one point: reward -1.
 
     The reward is 0 until the game ends and then the agent's payoff. `info` has `seat` (the agent's) besides.
@@ -181,8 +182,8 @@ def checked(game: Game, baseline: Baseline) -> Baseline:
     if baseline.kind == "value" and game.rules.num_players > 2:
         able = [b.name for b in game.baselines.values() if b.kind != "value"]
         raise InputError(
-            f"{baseline.name} says what a position is worth to its mover alone, so with {game.rules.num_players} players it cannot "
-            f"compare moves; baselines that can: {', '.join(able) or 'none'}"
+            f"{baseline.name} says what a position is worth to its mover alone, so with "
+            f"{game.rules.num_players} players it cannot compare moves; baselines that can: {', '.join(able) or 'none'}"
         )
     return baseline
 

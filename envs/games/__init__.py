@@ -83,8 +83,8 @@ def _load_plugin(point: importlib.metadata.EntryPoint) -> Game:
         raise InputError(f"{where} cannot be loaded: {point.value} is no Game but of type {type(game).__name__}")
     if game.name != point.name or not NAME.fullmatch(game.name):
         raise InputError(
-            f"{where} cannot be loaded: {point.value} calls itself {game.name!r}; the entry point must have that name, of small "
-            "letters, digits and _"
+            f"{where} cannot be loaded: {point.value} calls itself {game.name!r}; the entry point must have that name, "
+            "of small letters, digits and _"
         )
     return game
 

@@ -140,7 +140,8 @@ def parse(text: str) -> State:
     right = len(numbers) == len(heaps) <= HEAPS and max(numbers) <= LARGEST
     if not right or player.strip() not in ("", "1", "2"):
         raise InputError(
-            f"{text!r} is no position: up to {HEAPS} heaps of up to {LARGEST}, such as 3-5-7, or 3-5-7 2 where the second player is to move"
+            f"{text!r} is no position: up to {HEAPS} heaps of up to {LARGEST}, such as 3-5-7, or 3-5-7 2 where the "
+            "second player is to move"
         )
     return State(sum(n << 4 * heap for heap, n in enumerate(numbers)), int(player.strip() == "2"))
 

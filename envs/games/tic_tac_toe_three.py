@@ -175,7 +175,8 @@ def parse(text: str) -> State:
     mover = sum(counts) % 3
     if len(board) != CELLS or sum(counts) + board.count("-") != CELLS or counts != _counts(sum(counts)):
         raise InputError(
-            f"{text!r} is no position: twelve of X, O, Z and -, as many of each or one more of those who moved, such as X---/-O--/---Z"
+            f"{text!r} is no position: twelve of X, O, Z and -, as many of each or one more of those who moved, "
+            "such as X---/-O--/---Z"
         )
     masks = [sum(1 << i for i, c in enumerate(board) if c == player) for player in PLAYERS]
     state = State(*(masks[(mover + turns) % 3] for turns in range(3)))

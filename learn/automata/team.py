@@ -43,8 +43,9 @@ class Team:
         self.size = len(self.start) - (0 if options.bias else 1)
         if self.size > MOST:
             raise InputError(
-                f"{learner} moves at most {MOST} weights, for the noise in the one payoff of all grows with their number; "
-                f"{start.game.name}'s features {start.description.features!r} have {self.size}: choose a smaller set"
+                f"{learner} moves at most {MOST} weights, for the noise in the one payoff of all grows with their "
+                f"number; {start.game.name}'s features {start.description.features!r} have {self.size}: "
+                "choose a smaller set"
             )
         self.names = [*start.features.names(), "bias"][: self.size]
         self._options, self._learner, self._evaluator = options, learner, start

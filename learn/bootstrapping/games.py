@@ -6,7 +6,8 @@ Two searches can be asked, both of the exact minimax value at a fixed depth, so 
 node:
 
     minimax      plain negamax: the value of every node
-    alphabeta    the engine (`search/tree/engine_node.py`) with selective parts off, in one open window: bounds of every node, and the best line
+    alphabeta    the engine (`search/tree/engine_node.py`) with selective parts off, in one open window: bounds of every
+                 node, and the best line
 
 Every number drawn is keyed by (seed, game, ply, purpose). A search knows nothing of the one before it: history and
 killers are cleared, and the table's keys hold a number of this search; so a run that was interrupted goes on exactly,

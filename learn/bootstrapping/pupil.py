@@ -2,7 +2,7 @@
 place.
 
     LinearPupil    one vector of weights, an n-tuple network's too; compiled kernels move it, by a step rule
-    NetworkPupil   a torch module and its optimizer; after an update the weights are written to where the search reads them
+    NetworkPupil   a torch module and its optimizer; an update writes the weights to where the search reads them
 
 Letters: F features, N positions of an update, W integers a state.
 """

@@ -1,11 +1,11 @@
-"""Learning from the nodes of a search: RootStrap and TreeStrap. Each position's value is drawn to what the search has
-proven of it.
+"""Learning from the nodes of a search: RootStrap and TreeStrap. Each position's value is moved towards what the search
+has proven about it.
 
 After the search of every move, with H(s) the evaluator's own value of s and [a_s, b_s] the bounds proven for the node
 (LEARNING: "error"):
 
     error(s) = a_s - H(s)  if H(s) < a_s;   b_s - H(s)  if H(s) > b_s;   0 between
-    W <- W + c sum over nodes of error(s) grad H(s)                       H and its gradient at the weights that were searched with
+    W <- W + c sum over nodes of error(s) grad H(s)                 H and its gradient at the weights of the search
 
     RootStrap               the root alone, a = b = its value
     TreeStrap(minimax)      every interior node, a = b = its minimax value

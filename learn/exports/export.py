@@ -72,20 +72,22 @@ def refuse_difference(path: Path, found: Agreement, tolerance: float) -> None:
     """InputError for a file that is not what was trained."""
     if not found.difference <= tolerance:
         raise InputError(
-            f"{path} would differ from what was trained by {found.difference:g} in value, more than tolerance={tolerance:g}; "
-            "nothing was written. Large weights round so: with a larger tolerance= it is accepted"
+            f"{path} would differ from what was trained by {found.difference:g} in value, more than "
+            f"tolerance={tolerance:g}; nothing was written. Large weights round so: "
+            "with a larger tolerance= it is accepted"
         )
     if found.misordered:
         raise InputError(
-            f"{path} would order {found.misordered} pairs of moves otherwise than what was trained, though their values are more than {CLOSE:g} "
-            "apart; nothing was written"
+            f"{path} would order {found.misordered} pairs of moves otherwise than what was trained, though their "
+            f"values are more than {CLOSE:g} apart; nothing was written"
         )
 
 
 def report(path: Path, evaluator: Evaluator, found: Agreement, golden: int) -> None:
     print(f"wrote {path}: {evaluator.game.name}, {evaluator.description.kind} {evaluator.description.sizes}")
     print(
-        f"on {found.positions} positions of its games values equal the trained ones to {found.difference:.1e}, and {found.moves} moves are in the same order"
+        f"on {found.positions} positions of its games values equal the trained ones to {found.difference:.1e}, "
+        f"and {found.moves} moves are in the same order"
     )
     if golden:
         print(f"wrote {golden_path(path)}: positions, inputs and outputs to test a reader with")

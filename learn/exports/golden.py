@@ -72,7 +72,8 @@ def sample_for(evaluator: Evaluator, target: Target, positions: int) -> Sample:
         if len(races) == positions:
             return Sample(sample.rows[races], sample.decisions[races])
     raise InputError(
-        f"the evaluator's games have no {positions} positions without contact to check a network of races on; ask for fewer"
+        f"the evaluator's games have no {positions} positions without contact to check a network of races on; "
+        "ask for fewer"
     )
 
 

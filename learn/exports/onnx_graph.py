@@ -6,7 +6,8 @@ nothing of this machine is in them.
 
     head classes      Softmax -> chances [batch, K], and their expectation -> value [batch]
     head tanh         Tanh x the largest outcome -> value [batch];  head identity: value [batch]
-    head wildbg       Softmax -> probabilities [batch, 6], alone: win normal, gammon, backgammon, lose normal, gammon, backgammon
+    head wildbg       Softmax -> probabilities [batch, 6], alone: win normal, gammon, backgammon, lose normal, gammon,
+                      backgammon
 
 The last is what wildbg (github.com/carsten-wenderdel/wildbg, crates/engine/src/onnx.rs) reads from its networks' only
 output: exclusive probabilities, for the side to move; `wildbg-contact` and `wildbg-race` have its inputs too
@@ -98,8 +99,8 @@ def target_of(description: Description, head: str | None = None) -> Target:
         raise InputError(f"head={head}: an export has the evaluator's own head (head=null), or {', '.join(HEADS)}")
     if description.head != "classes" or sorted(description.outcomes) != sorted(WILDBG_CLASSES):
         raise InputError(
-            f"head={head} needs chances of winning and losing 1, 2 and 3 points; this evaluator of {description.game} has head "
-            f"{description.head!r} and the outcomes {description.outcomes}"
+            f"head={head} needs chances of winning and losing 1, 2 and 3 points; this evaluator of {description.game} "
+            f"has head {description.head!r} and the outcomes {description.outcomes}"
         )
     if head != WILDBG:
         wildbg.check_features(description, head)
@@ -219,25 +220,34 @@ VALUE_TEXT = (
 def input_text(description: Description, target: Target) -> str:
     """What the input is."""
     if target.inputs is not None:
-        return f"the inputs of wildbg's networks ({target.inputs.partition('-')[2]}), the side to move being x; {PREFIX}feature_names has their order"
+        return (
+            f"the inputs of wildbg's networks ({target.inputs.partition('-')[2]}), the side to move being x; "
+            f"{PREFIX}feature_names has their order"
+        )
     seen = f"of {description.game}, as the side to move sees the position (before the dice, where there are any)"
     if description.kind == "ntuple":
-        return f"active entries of the n-tuples {seen}: indices into weight0, laid out by {PREFIX}spec as envs/tuples.py tells"
+        return (
+            f"active entries of the n-tuples {seen}: indices into weight0, "
+            f"laid out by {PREFIX}spec as envs/tuples.py tells"
+        )
     return f"feature set {description.features!r} {seen}; {PREFIX}feature_names has their order"
 
 
 def output_text(target: Target) -> str:
     """What the output of chances is."""
     return (
-        f"chances of the outcomes {', '.join(f'{worth:+d}' for worth in target.classes)} for the side to move, in this order; they "
-        "exclude each other and add up to 1"
+        f"chances of the outcomes {', '.join(f'{worth:+d}' for worth in target.classes)} for the side to move, "
+        "in this order; they exclude each other and add up to 1"
     )
 
 
 def about(description: Description, target: Target) -> str:
     """The model's own description."""
     shape = "-".join(map(str, description.sizes))
-    return f"Evaluator of {description.game} ({description.kind} {shape}, head {target.head}), a position in, its worth for the side to move out."
+    return (
+        f"Evaluator of {description.game} ({description.kind} {shape}, head {target.head}), "
+        "a position in, its worth for the side to move out."
+    )
 
 
 def metadata(evaluator: Evaluator, target: Target) -> dict[str, str]:

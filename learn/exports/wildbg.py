@@ -3,7 +3,8 @@
 wildbg (github.com/carsten-wenderdel/wildbg, crates/engine/src/inputs.rs, 0.2 and later) describes a position, x to
 move, by
 
-    contact   202 = checkers off of x, of o; then four numbers each for x on the bar, x on points 1 .. 24, o on the bar, o on points 1 .. 24
+    contact   202 = checkers off of x, of o; then four numbers each for x on the bar, x on points 1 .. 24, o on the bar,
+              o on points 1 .. 24
     race      186 = the same without the places that are empty in a race: the bars, x on 24, o on 1
 
 Points are counted from x's end for both sides. The four numbers for n checkers: 1 if n = 1, 1 if n = 2, 1 if n >= 3,
@@ -38,8 +39,8 @@ def check_features(description: Description, head: str) -> None:
     """InputError where wildbg's inputs do not tell what the evaluator's features tell."""
     if description.features not in FITTING:
         raise InputError(
-            f"head={head} needs the features {' or '.join(FITTING)}, which wildbg's inputs determine; this evaluator has {description.features!r} "
-            f"(head={HEAD} gives wildbg's outputs over its own inputs)"
+            f"head={head} needs the features {' or '.join(FITTING)}, which wildbg's inputs determine; "
+            f"this evaluator has {description.features!r} (head={HEAD} gives wildbg's outputs over its own inputs)"
         )
 
 

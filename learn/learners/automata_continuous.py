@@ -9,11 +9,11 @@ towards what paid ([1] chapter 3, the continuous action-set learning automaton; 
 
 In a duel beta_mu = -beta_x up to a constant: with beta the share of the score, beta_x - beta_mu is x's points a game
 over the largest outcome, between -1 and 1. `teams` draws of x a step share mu and sigma and are averaged, as in [3]:
-the noise falls, the expected move stays.
+this reduces the noise and keeps the expected step.
 
-**For few weights.** Each weight sees one number for the whole team, in which the other weights' draws and the games'
-luck are noise: that noise grows with the number of weights, while what one of them contributes shrinks. More than 20
-are refused.
+**For few weights.** Each weight sees one number for the whole team, in which the other weights' draws and the luck of
+the games are noise. The noise grows with the number of weights, while the contribution of each shrinks. More than 20
+weights are refused.
 
 [1] M. A. L. Thathachar & P. S. Sastry, Networks of Learning Automata, 2004. [2] G. Santharam, P. S. Sastry & M. A. L.
 Thathachar, Continuous action set learning automata for stochastic optimization, J. Franklin Inst. 331B, 1994. [3] M. A.
@@ -46,15 +46,15 @@ class Options:
     step_size: Positive = 0.03
     """a"""
     step_size_end: NotNegative = 0.003
-    """a at the end of the budget: mu swings about what is best with the width that a leaves it"""
+    """a at the end of the budget: the smaller it is, the less mu swings about the best value"""
     schedule: Schedule = "linear"
     """constant, linear or cosine, over the budget of games"""
     sigma: Positive = 0.3
     """spread of every weight at the start, in units of the weights"""
     sigma_low: Positive = 0.02
-    """sigma_L: the spread never explored below"""
+    """sigma_L: the smallest spread with which weights are drawn"""
     penalty: NotNegative = 0.05
-    """K: how strongly the spread is drawn to sigma_low"""
+    """K: how strongly the spread is moved towards sigma_low"""
     teams: Count = 128
     """draws of all weights in one step, averaged; 1: the published rule"""
     pairs: Count = 1

@@ -7,18 +7,18 @@ from a duel of the chosen weights (`learn/selfplay/duel.py`). With alpha the lev
 
     p_alpha += a beta (1 - p_alpha),    p_l -= a beta p_l for the others
 
-which stays a probability, is absorbed in unit vectors, and converges in a team to a mode of the payoff: no automaton
-alone could do better. The **pursuit** scheme ([2]) keeps d_il, the mean payoff while level l was chosen, and moves
-towards the best of them, whatever was chosen now, once all levels have been tried `trials` times:
+The p remain probabilities and are absorbed in unit vectors. A team converges to a mode of the payoff, where no
+automaton alone could do better. The **pursuit** scheme ([2]) keeps d_il, the mean payoff while level l was chosen, and
+moves towards the best of them, whichever level was chosen now, once all levels have been tried `trials` times:
 
     p_l += a (1{l = argmax d} - p_l)
 
-It is faster, for the payoffs of all games before count in every step. `teams` draws a step share p, as in [3]: with q_l
-the sum of beta over draws that chose l, and q over all, p_l += a (q_l - q p_l) / teams, which is the first rule for one
-draw.
+It is faster, since the payoffs of all earlier games count in every step. `teams` draws a step share p, as in [3]: with
+q_l the sum of beta over draws that chose l, and q over all, p_l += a (q_l - q p_l) / teams, which is the first rule for
+one draw.
 
-The evaluator is the **mean** weight under p: it starts at the start's weights, in whose neighbourhood the levels lie,
-and ends at the level that absorbs.
+The evaluator is the **mean** weight under p: it starts at the weights of the start, around which the levels lie, and
+ends at the level that absorbs.
 
 [1] M. A. L. Thathachar & P. S. Sastry, Networks of Learning Automata, 2004. [2] M. A. L. Thathachar & P. S. Sastry, A
 new approach to the design of reinforcement schemes for learning automata, IEEE Trans. SMC-15, 1985. [3] M. A. L.

@@ -1,4 +1,5 @@
-"""Dynamic evaluation as a learner: start from what self-play has taught, and go on learning against one opponent.
+"""Dynamic evaluation as a learner: it starts from weights that self-play has learned, and goes on learning against one
+opponent.
 
     deltaw train learner=dynamic learner.opponent=points_1 start_from=FILE ...
 
@@ -27,7 +28,7 @@ from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.players.find import find_player
 
 HABITS = 24
-"""of the opponent, the surest first, that are logged: all of a dozen criteria"""
+"""number of the opponent's habits that are logged, the most certain first: all of a dozen criteria"""
 
 
 @dataclass

@@ -5,13 +5,13 @@
     strategy.tell(scores.fitness)
 
 The hall of fame keeps what was best in earlier generations, so that a population does not forget how to beat it (Rosin
-& Belew 1997). Each generation's answer enters; when the hall is full a random member leaves, so that it holds old and
-new ones.
+& Belew 1997). Each generation's answer enters; when the hall is full, a random member leaves, so that the hall holds
+old and new members.
 
 What is measured and exported is the strategy's answer: by default the mean of the elites, for `cma` the mean of its
-distribution. An elite alone is the luckiest of many as well as a good one; in a mean the luck cancels, and what all
-elites have in common stays. No fitness is ever reported as strength: it is against opponents of the moment, and a
-maximum over noise.
+distribution. A single elite is good, but it is also the luckiest of many; in a mean the luck cancels, and what all
+elites have in common stays. A fitness is never reported as strength, since it is measured against the opponents of one
+generation and is a maximum over noise.
 
 Letters: N individuals, n genes.
 """
@@ -146,8 +146,9 @@ def _check_memory(genome: Genome, options: Options) -> None:
     need = 4 * genome.size * options.population
     if need > MOST_BYTES:
         raise InputError(
-            f"learner.population={options.population} of {genome.size:,} weights each would take {need / 2**30:.1f} GiB, more than "
-            f"{MOST_BYTES / 2**30:g}: evolution is for small evaluators; try learner=td_linear for n-tuples"
+            f"learner.population={options.population} of {genome.size:,} weights each would take {need / 2**30:.1f} "
+            f"GiB, more than {MOST_BYTES / 2**30:g}: evolution is for small evaluators; "
+            "try learner=td_linear for n-tuples"
         )
 
 

@@ -1,5 +1,5 @@
-"""RootStrap: after every search the value of the position is drawn to what the search has found (Samuel's idea of 1959,
-with a gradient).
+"""RootStrap: after every search the value of the position is moved towards the value that the search has found
+(Samuel's idea of 1959, with a gradient).
 
     W <- W + c (V(s) - H(s)) grad H(s),    V(s): minimax value, `depth` plies deep, over leaves valued by H
 
@@ -25,6 +25,5 @@ class Options(SearchedOptions):
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Bootstrap:
-    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share
-    out."""
+    """The learner of this module; raises InputError. Games are played one after the other, so `backend` is not used."""
     return Bootstrap(Method("root_strap", "alphabeta", nodes=False), options, start, seed=seed, budget=budget)

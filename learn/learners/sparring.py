@@ -1,12 +1,15 @@
 """Evolution against sparring partners: simpler players, which teach themselves first.
 
-    partners      K genetic algorithms of `partner_games` games each, every one among its own kind and from a seed of its own; then they stand still
-    population    evolution (learn/learners/evolution.py) whose fixed players they are: every generation meets some of them, drawn anew
+    partners      K genetic algorithms of `partner_games` games each, every one among its own kind and from a seed of
+                  its own; then they learn no more
+    population    evolution (learn/learners/evolution.py) with the partners as its fixed players: every generation
+                  meets some of them, drawn anew
 
-A population that meets only itself learns what beats itself, and that need not beat anybody else. Partners are others.
-Each values one cell at a time, as a *weighted piece counter* does (in a game without a board: its features, linearly).
-They do not know whom they spar with, so they become sensible players and not refutations of the population, each a
-little different; and what beats them all beats most of their kind. Nothing but the rules is given to anybody.
+A population that meets only itself learns what beats itself, and that need not beat anybody else. So it meets partners
+from other populations. Each partner values one cell at a time, as a *weighted piece counter* does (in a game without a
+board: its features, linearly). The partners never learn from games against the population, so they become sensible
+players, each a little different, and not refutations of the population; and what beats them all beats most players of
+their kind. All of them start with the rules alone.
 
 C. Rosin and R. Belew, "New methods for competitive coevolution" (1997), for opponents from other populations; S. Lucas
 and T. Runarsson, "Temporal difference learning versus co-evolution for acquiring Othello position evaluation" (2006),
@@ -74,7 +77,7 @@ class Sparring:
 
     @property
     def games(self) -> int:
-        """All that were played, by the partners too."""
+        """All games that were played, by the partners too."""
         return self.population.games + sum(partner.games for partner in self.partners)
 
     def step(self) -> Metrics:
@@ -123,15 +126,15 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
     spent = options.partners * options.partner_games
     if spent >= budget:
         raise InputError(
-            f"games={budget:,} leaves the population none: its {options.partners} partners learn from {spent:,}; more games, or fewer "
-            "learner.partners or learner.partner_games"
+            f"games={budget:,} leaves the population none: its {options.partners} partners learn from {spent:,}; "
+            "more games, or fewer learner.partners or learner.partner_games"
         )
     return Sparring(start, options, seed=seed, backend=backend)
 
 
 @contextlib.contextmanager
 def named_as_partners() -> Iterator[None]:
-    """Where an option of evolution is no good, it is one of `learner.partner`."""
+    """Names an option of evolution that is refused as one of `learner.partner`."""
     try:
         yield
     except InputError as error:

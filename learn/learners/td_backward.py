@@ -2,14 +2,14 @@
 
     e <- lambda e + grad v_t;   W <- W + c (v_{t+1} - v_t) e;   e = 0 at each game's start
 
-With lambda = 0, one game and one output this is the lecture's rule, dW_t = c (v_{t+1} - v_t) grad v_t, to the bit.
-(Sutton 1988, equations 3 and 4; Tesauro 1992.) Several outputs are treated one by one, a trace each; B games side by
-side take the mean of their updates.
+With lambda = 0, one game and one output this is the rule of `learn/rule.py`, dW_t = c (v_{t+1} - v_t) grad v_t, to the
+bit. (Sutton 1988, equations 3 and 4; Tesauro 1992.) Several outputs are treated one by one, a trace each; B games side
+by side take the mean of their updates.
 
 Everything is kept from White's side (seat 0): a state seen from seat 1 has its outputs flipped, and so have their
-gradients. A head over classes takes the gradient of its logits, which is what cross-entropy leaves; its error is still
-the difference of chances. So the view equals the forward one (`learn/learners/td_forward.py`) while the weights stand
-still.
+gradients. A head over classes takes the gradient of its logits, as cross-entropy does, while its error is the
+difference of chances. So the backward view equals the forward view (`learn/learners/td_forward.py`) while the weights
+stand still.
 
 Letters: B games, K outputs, P weights, F features, S successors of all B decisions together.
 """
@@ -151,7 +151,7 @@ class BackwardTD:
         return chosen, explored
 
     def _advance(self, rows: np.ndarray, over: np.ndarray) -> None:
-        """The games go on to the positions rows [B, W]; those that are over begin anew."""
+        """The games go on to the positions rows [B, W]; games that are over start again."""
         self.positions += len(rows)
         self.games += int(over.sum())
         self.rows = np.where(over[:, None], self.game.row(self.game.rules.initial()), rows)

@@ -4,8 +4,8 @@
 
 While the weights stand still this is the sum of the backward view's updates (`learn/learners/td_backward.py`; Sutton
 1988, theorem 1). A head over outcome classes is trained with cross-entropy against the lambda-return of the whole
-distribution, which drops the factor p (1 - p) from the gradient; a scalar head with half the squared error, whose
-gradient is the line above.
+distribution, which drops the factor p (1 - p) from the gradient; a scalar head is trained with half the squared error,
+whose gradient is the line above.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Options:
     plies: Count = 5
     """positions each slot moves on between two updates"""
     explore: Share = 0.0
-    """chance of a random move; dice explore by themselves"""
+    """chance of a random move; games with dice need none"""
     average: Share = 0.0
     """decay per update of the exponential average of the weights that is measured and exported; 0: the weights
     themselves"""
@@ -107,7 +107,7 @@ class ForwardTD:
         return torch.from_numpy(dense).to(device), torch.from_numpy(batch.targets).to(device)
 
     def _average(self) -> None:
-        """Exponential average, with the short memory of a mean while it is young."""
+        """Exponential average; at first its decay is smaller, so that it forgets the first weights sooner."""
         if not self.options.average:
             return
         decay = min(self.options.average, self.updates / (self.updates + 10.0))
@@ -147,7 +147,7 @@ class ForwardTD:
         return all(bool(torch.isfinite(p).all()) for p in self.network.parameters())
 
     def trained(self) -> dict[str, Any]:
-        """How the evaluator came to be, for its file."""
+        """How the evaluator was trained, for its file."""
         return {"method": "td-forward", "lambda": self.options.trace, "games": self.games, "seed": self.seed}
 
     def _load_parameters(self, values: dict[str, Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""TDLeaf(lambda): temporal differences between the values of successive searches, taught to the leaves that gave them.
+"""TDLeaf(lambda): the leaves that gave the values of successive searches learn from the differences of these values.
 
 Of each position s_t of a game of self-play, l_t is the last position of the best line that a search has found, V_t its
 value; all values are White's (seat 0's), V at the end of the game is its result:
@@ -6,16 +6,16 @@ value; all values are White's (seat 0's), V at the end of the game is its result
     d_t = V_{t+1} - v(l_t);    e <- lambda e + grad v(l_t);    W <- W + c d_t e
 
 v(l_t) is V_t again, but under the weights as they are when V_{t+1} is known; it has no gradient where l_t is a finished
-game. A random move leaves the best line: the position it was made in learns nothing and the trace begins anew, unless
-it ends the game.
+game. A random move leaves the best line: unless it ends the game, the position in which it was made learns nothing, and
+the trace starts again from zero.
 
 At depth 1 a best line is one move, l_t is the position after it, and this is TD(lambda) over those positions: the plain
 backward view. (The double sum that is often printed, with d inside the inner sum, is the same once the weights stand
 still during a game.)
 
-A linear evaluator learns after every search, compiled. A network's weights stand still while it plays `searches` moves
-and more, to the end of a game; then its leaves are drawn to G_t = (1 - lambda) V_{t+1} + lambda G_{t+1}, which is the
-same sum (the forward view), in minibatches of torch. For games without chance.
+A linear evaluator learns after every search, compiled. A network's weights stand still for at least `searches` moves,
+until a game ends; then the values of its leaves are moved towards G_t = (1 - lambda) V_{t+1} + lambda G_{t+1}, which is
+the same sum (the forward view), in minibatches of torch. For games without chance.
 
 Letters: F features, W integers a state.
 
@@ -115,7 +115,7 @@ def forget_trace(trace):
 
 @kernel
 def fade(trace, factor):
-    """e <- factor e; what has become 0 is no entry any more."""
+    """e <- factor e; weights whose e has become 0 are removed from the entries."""
     kept = 0
     for j in range(trace.counts[ENTRIES]):
         i = trace.entry[j]
@@ -226,7 +226,8 @@ class Played(NamedTuple):
 def returns_of(played: list[Played], result: float, trace: float) -> tuple[np.ndarray, np.ndarray]:
     """(rows [N, W], White's G_t [N]) of the leaves of a finished game that learn, from the last to the first:
 
-    G_t = (1 - lambda) V_{t+1} + lambda G_{t+1},  G_{T-1} = result;  after a random move that did not end the game nothing, and G_{t-1} = V_t.
+    G_t = (1 - lambda) V_{t+1} + lambda G_{t+1},  G_{T-1} = result.  A position after which a random move was made, and
+    the game went on, is left out, and for the position before it G_{t-1} = V_t.
     """
     rows, targets, target = [], [], result
     for t in range(len(played) - 1, -1, -1):
@@ -261,7 +262,8 @@ class LeafTD:
         return int(self.position.counts[FINISHED])
 
     def step(self) -> Metrics:
-        """So many searches, and what is learned from them; a network's step goes on to the end of a game."""
+        """As many searches as the option `searches` says, and learning from them; a network's step goes on until a game
+        ends."""
         options, sums = self.options, self.position.sums
         rate = step_size(options.schedule, options.step_size, options.step_size_end, self.games / self.budget)
         sums[:] = 0.0
@@ -356,8 +358,7 @@ class LeafTD:
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> LeafTD:
-    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share
-    out."""
+    """The learner of this module; raises InputError. Games are played one after the other, so `backend` is not used."""
     check(options)
     check_game(start.game, "td_leaf", chance=False)
     return LeafTD(options, start, seed=seed, budget=budget)

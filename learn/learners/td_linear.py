@@ -52,8 +52,8 @@ class Options:
     schedule: Schedule = "constant"
     """constant, linear or cosine, over the budget of games, or over each of its cycles"""
     cycles: Count = 1
-    """equal parts of the budget; with each the schedule begins anew and the step rule forgets, so that what was settled
-    too early can change ([1])"""
+    """equal parts of the budget; at the beginning of each the schedule starts again and the step rule forgets its sums,
+    so that weights that became fixed too early can change ([1])"""
     meta_step_size: NotNegative = 0.01
     """theta of idbd, mu of autostep; the others have none"""
     slots: SlotCount = 256
@@ -61,11 +61,11 @@ class Options:
     plies: Count = 5
     """positions each slot moves on between two updates"""
     explore: Share = 0.1
-    """chance of a random move, which ends what later positions teach earlier ones"""
+    """chance of a random move; positions before it learn nothing from those after it"""
     draw_score: Annotated[float, Range(-1.0, 1.0)] = 0.0
-    """what a drawn game counts for the first mover, -1 .. 1, and its opposite for the second. Self-play may settle on a
-    draw that one side could have avoided, and then sees nothing else any more; below 0 the first mover goes on looking
-    for a win. A move that ends the game is judged by its true result"""
+    """value of a drawn game for the first player, -1 .. 1; the second player gets the opposite. Self-play may settle on
+    a draw that one side could have avoided, and then play nothing else any more; with a value below 0 the first player
+    goes on looking for a win. A move that ends the game is judged by its true result"""
     average: Share = 0.0
     """decay per update of the exponential average of the weights that is measured and exported; 0: the weights
     themselves"""

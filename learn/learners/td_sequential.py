@@ -1,8 +1,8 @@
 """TD(lambda), backward view, one game at a time, compiled: TD-Gammon's own algorithm at full speed.
 
-The same equations as `learn/learners/td_backward.py` (a test holds the two together), for the networks of
-`learn/weights/networks.py`: gradients by hand, traces and updates in one pass over the weights that were active in this
-game. Choosing, learning and the weights share one set of arrays, so nothing is copied.
+The equations are those of `learn/learners/td_backward.py` (a test compares the two), for the networks of
+`learn/weights/networks.py`. Gradients are written by hand, and one pass over the weights that were active in this game
+updates traces and weights. Choosing, learning and the weights share one set of arrays, so nothing is copied.
 
 Letters: F features, H units of the first layer, K outputs, D weights of the dense layers behind (each [out, in + 1],
 bias last).

@@ -1,5 +1,5 @@
-"""TreeStrap: every interior node of the search is drawn to its own minimax value, or into the bounds that alpha-beta
-has proven for it.
+"""TreeStrap: every interior node of the search is moved towards its own minimax value, or into the bounds that
+alpha-beta has proven for it.
 
     W <- W + c sum over nodes s of error(s) grad H(s)
 
@@ -22,17 +22,16 @@ class Options(SearchedOptions):
     """The knobs of `SearchedOptions` (learn/bootstrapping/strap.py), and what is TreeStrap's own."""
 
     search: Annotated[str, OneOf(("alphabeta", "minimax"))] = "alphabeta"
-    """alphabeta: bounds, many nodes fewer; minimax: exact values of all nodes"""
+    """alphabeta: bounds, with far fewer nodes; minimax: exact values of all nodes"""
     least_depth: int = 1
     """shallowest search of a node that teaches: 1 for all interior nodes, `depth` for the root alone (RootStrap)"""
     in_turn: bool = False
-    """each node's error at weights that the nodes before it have moved, instead of the sum of all errors at the weights
-    that were searched with"""
+    """each node's error is taken at the weights that the nodes before it have moved; otherwise all errors are taken at
+    the weights of the search, and summed"""
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Bootstrap:
-    """The learner of this module; raises InputError. One game is played after the other: `backend` has nothing to share
-    out."""
+    """The learner of this module; raises InputError. Games are played one after the other, so `backend` is not used."""
     check(options)
     Range(1, options.depth).check("learner.least_depth", options.least_depth)
     method = Method("tree_strap", options.search, nodes=True, least=options.least_depth, in_turn=options.in_turn)

@@ -1,6 +1,7 @@
 """True online TD(lambda) for linear evaluators, n-tuple networks included: one game at a time, compiled.
 
-    delta = v' - v;   e <- lambda e + x - c lambda (e . x) x;   w <- w + c (delta + v - v_old) e - c (v - v_old) x;   v_old <- v'
+    delta = v' - v;   e <- lambda e + x - c lambda (e . x) x
+    w <- w + c (delta + v - v_old) e - c (v - v_old) x;   v_old <- v'
 
 with v = w . x_t, v' = w . x_{t+1} (the result where the game is over), e = 0 at each game's start: algorithm 1 of [1]
 without discount. Its weights are, after every move and for any step size, those of the online lambda-return algorithm,
@@ -8,8 +9,8 @@ which recomputes all lambda-returns of the game so far (a test); ordinary traces
 a value that is linear in the weights, so the head must be `identity`.
 
 Everything is seen from White's side (seat 0): for a state whose mover is Black, x is minus the mover's features, the
-bias' 1 included. A random move teaches nothing to the state it was made in and resets the trace, unless it ends the
-game.
+bias' 1 included. Unless it ends the game, a random move resets the trace, and the state in which it was made learns
+nothing.
 
 [1] H. van Seijen, A. R. Mahmood, P. Pilarski, M. Machado and R. Sutton, "True online temporal-difference learning",
 JMLR 17 (2016).
@@ -98,8 +99,8 @@ class TrueOnlineTD:
         weight = linear_weights(start, "true_online")
         if start.description.head != "identity":
             raise InputError(
-                f"evaluator.head={start.description.head}: true online TD(lambda) needs a value linear in the weights, head identity; "
-                "for other heads try learner=td_linear"
+                f"evaluator.head={start.description.head}: true online TD(lambda) needs a value linear in the weights, "
+                "head identity; for other heads try learner=td_linear"
             )
         self.start = with_weights(start, weight, {})
         self.leaf = self.start.leaf

@@ -78,8 +78,8 @@ class MeasureConfig:
     noise: Share = 0.0
     """chance of a random move, for both players: for games that are decided by the opening otherwise"""
     first_only: bool = False
-    """the evaluator begins every game: for games whose first mover should win, against opponents who make him prove
-    it"""
+    """the evaluator begins every game: for games that the first player should win, against opponents that punish every
+    mistake"""
     searches: list[str] = field(default_factory=list)
     """searches with which the evaluator plays the same games too, as behind the @ of a player: depth=8,ties=random. The
     best evaluator of a run is then the strongest on the average of 1 ply and all searches"""

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from deltaw.envs.cli import shell_name
 from deltaw.envs.game import Game
 from deltaw.learn.run.strength import Best, Strength
 
@@ -72,8 +73,8 @@ class Progress:
             console.print(f"stronger earlier: best.safetensors, {best.text}", highlight=False, soft_wrap=True)
         evaluator = folder / "evaluator.safetensors"
         for what, command in (
-            ("play against it", f"deltaw play {game.name} --evaluator {evaluator}"),
-            ("ask it", f"deltaw analyze {game.name} --evaluator {evaluator}"),
-            ("see the curves", f"tensorboard --logdir {folder.parent}"),
+            ("play against it", f"{shell_name('deltaw')} play {game.name} --evaluator {evaluator}"),
+            ("ask it", f"{shell_name('deltaw')} analyze {game.name} --evaluator {evaluator}"),
+            ("see the curves", f"{shell_name('tensorboard')} --logdir {folder.parent}"),
         ):
             console.print(f"{what + ':':<17} {command}", highlight=False, soft_wrap=True)

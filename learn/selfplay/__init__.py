@@ -1,2 +1,2 @@
-"""Games that are learned from or looked at: in lock-step, between pairs, for fitness, against one opponent. Nothing
-here moves weights but `adapt.py`, which learns as it plays."""
+"""Games to learn from or to look at: in lock-step, in duels, for fitness, against one opponent. Only `adapt.py` changes
+weights here: it learns as it plays."""

@@ -1,18 +1,18 @@
 """Dynamic evaluation: weights that change during play, against the opponent that is being played.
 
-A lecture's words: "when an opponent is seen to play some criteria more often, the weights change during play". The rule
-is TD's, dW_t = c (v_{t+1} - v_t) sum_{k <= t} lambda^(t-k) grad v_k, after every move of the games that are really
-played, with v always from the side of the player who adapts, and v_T the result. As the opponent's moves lead from one
-position to the next, v comes to value what happens *against him*; where he plays one criterion too often, that is not
-what happens in self-play.
+The idea: "when an opponent is seen to play some criteria more often, the weights change during play". The rule is TD's,
+dW_t = c (v_{t+1} - v_t) sum_{k <= t} lambda^(t-k) grad v_k, after every move of the games that are really played, with
+v always from the side of the player who adapts, and v_T the result. The opponent's moves lead from one position to the
+next, so v learns what happens *against this opponent*. Where the opponent plays one criterion too often, this differs
+from what happens in self-play.
 
-Two sets of positions can be learned from. `both`: all of them. `own`: those after one's own moves, which are what one
-chooses among; the opponent is then part of the environment, and nothing is said of positions in which he would play as
-we do.
+Two sets of positions can be learned from. `both`: all of them. `own`: those after one's own moves, among which the
+player chooses. The opponent is then part of the environment.
 
-Everything is online: one game after the other, an update a move, compiled, the trace kept as the list of the game's
-positions (so nothing costs more where features are many). Games 2p and 2p + 1 have the same opening or dice with seats
-swapped, and `play_and_adapt` plays them a second time with the weights of the start: the gain is a paired difference.
+Everything is online: one game after the other, an update a move, compiled, and the trace is kept as the list of the
+game's positions, so its cost does not grow with the number of features. Games 2p and 2p + 1 have the same opening or
+dice with seats swapped, and `play_and_adapt` plays them a second time with the weights of the start: the gain is a
+paired difference.
 
 Letters: A most active features, C capacity of the memory, F features, W integers a state.
 """
@@ -38,7 +38,7 @@ POSITIONS = ("own", "both")
 
 
 class Settings(NamedTuple):
-    """How one adapts."""
+    """How the player adapts."""
 
     step_size: float
     """c; 0: the weights stand still"""

@@ -1,10 +1,10 @@
-"""Duels: what one vector of weights wins against another, over pairs of games with the same dice or opening and seats
-swapped.
+"""Duels: the points that one vector of weights wins against another, over pairs of games with the same dice or opening
+and seats swapped.
 
-The payoff of learning automata. A *pair* is two games of the same number: the same dice, or without dice the same
-random opening, with the seats swapped; so equal players score exactly 0. Every random number is keyed by (seed, pair,
-ply, purpose), and pairs are numbered through the whole run: a payoff does not depend on how duels are shared among
-workers, nor on when a run was interrupted.
+A duel is the payoff of learning automata. A *pair* is two games with the same number: they have the same dice, or
+without dice the same random opening, and the seats are swapped. So equal players score exactly 0. Every random number
+is keyed by (seed, pair, ply, purpose), and pairs are numbered through the whole run: a payoff does not depend on how
+duels are shared among workers, nor on when a run was interrupted.
 
 Letters: D duels, F features, W integers a state.
 """
@@ -29,7 +29,7 @@ from deltaw.search.players.plies import Bench, find_reply, make_bench
 
 
 class Games(NamedTuple):
-    """Which games decide a duel."""
+    """The games of a duel."""
 
     seed: int
     first: int
@@ -97,8 +97,8 @@ class Side(NamedTuple):
 
 
 def opening_plies_of(game: Game, wanted: int) -> int:
-    """`wanted` random moves at the start; -1: as in matches. InputError for two deterministic players who would play
-    one and the same game."""
+    """`wanted` random moves at the start; -1: as in matches. Raises InputError for two deterministic players who would
+    play the same game again and again."""
     if wanted < -1:
         raise InputError(f"learner.opening_plies={wanted} must be at least 0, or -1 for {default_opening_plies(game)}")
     plies = default_opening_plies(game) if wanted == -1 else wanted

@@ -2,13 +2,13 @@
 
 The opponents of a generation are some individuals of its own population (a sample of the round robin), members of a
 hall of fame, and fixed players, if any are named. Pair p is two games with the same dice, or without dice the same
-random opening, with seats swapped; its opponent is number p mod K. All individuals play the same pairs, the next
-generation new ones: so what differs between two individuals is what they do, not what they were dealt.
+random opening, with seats swapped; its opponent is number p mod K. All individuals play the same pairs, and the next
+generation plays new ones. So two individuals differ by their play, not by their dice.
 
-**Successive halving** (Jamieson & Talwalkar 2016): after each round only the better part plays on. Few games are enough
-to see who is bad.
+**Successive halving** (Jamieson & Talwalkar 2016): after each round only the better part plays on, since few games are
+enough to find the bad individuals.
 
-Games are numbered and keyed as in `deltaw.search.matches.match`, (seed, pair, ply): the fitness of an individual
+Games are numbered and keyed as in `search/matches/match.py`, (seed, pair, ply): the fitness of an individual
 against one opponent is the mean of that match, and does not depend on who else was measured, nor on how games are
 shared among workers.
 
@@ -82,7 +82,7 @@ def check_fitness(options: FitnessOptions, others: int = 0) -> None:
 
 
 class Scores(NamedTuple):
-    """What one generation's games say."""
+    """The results of one generation's games."""
 
     fitness: Fitness
     against: np.ndarray
@@ -112,7 +112,7 @@ class Fixed(NamedTuple):
 
 
 class Job(NamedTuple):
-    """Some games, all that it takes to play them."""
+    """Some games, with everything needed to play them."""
 
     game: Game
     stacked: Shared[Leaf]
@@ -194,7 +194,7 @@ def survivors(tally: Tally, alive: np.ndarray, share: float) -> np.ndarray:
 
 
 def scores(tally: Tally, plies: int) -> Scores:
-    """What a finished tally says."""
+    """The scores of a finished tally."""
     games = tally.games.sum(axis=1)
     mean = tally.points.sum(axis=1) / games
     fitness = Fitness(mean, games, places(np.lexsort((-mean, -tally.rounds))))
@@ -207,7 +207,7 @@ def scores(tally: Tally, plies: int) -> Scores:
 
 
 def find_fixed(game: Game, name: str) -> Fixed:
-    """The player called `name`; InputError with what there is."""
+    """The player called `name`. Raises InputError, which lists the known names."""
     if name == RANDOM:
         return Fixed(name, None)
     if name not in game.baselines and name not in shipped(game) and not name.endswith(".safetensors"):

@@ -10,7 +10,8 @@ do not depend on how the slots are shared among threads, on exploration elsewher
 
 The lambda-return of position t, from its mover's side ([1] section 12.1, the forward view):
 
-    G_t = (1 - lambda) v_{t+1} + lambda G_{t+1},   G_{T-1} = z  (the result, a draw as Settings.draw),   v and G flipped wherever the seat changes
+    G_t = (1 - lambda) v_{t+1} + lambda G_{t+1},   G_{T-1} = z  (the result, a draw as Settings.draw),
+    v and G with the other sign wherever the seat changes
 
 [1] Sutton & Barto, Reinforcement Learning, 2nd ed. 2018.
 """
@@ -32,7 +33,7 @@ from deltaw.search.players.plies import make_bench, score_moves
 
 
 class Slots(NamedTuple):
-    """Games in progress; all that must be kept to go on exactly. Arrays, first axis B."""
+    """Games in progress: everything that is needed to go on exactly. Arrays, first axis B."""
 
     game: np.ndarray
     """int64 [B]: number of the game being played"""
@@ -55,8 +56,8 @@ class Settings(NamedTuple):
     plies: int
     """positions each slot moves on in one call"""
     draw: float = 0.0
-    """what a drawn game counts for seat 0 where one value is learned; chances (a head over classes) know draws as
-    draws"""
+    """value of a drawn game for seat 0, where one value is learned; a head over classes learns draws as an outcome of
+    their own"""
 
 
 class Batch(NamedTuple):
@@ -71,13 +72,13 @@ class Batch(NamedTuple):
     games: int
     """games that ended"""
     results: np.ndarray
-    """int64 [games]: for the first mover (seat 0)"""
+    """int64 [games]: for the first player (seat 0)"""
     lengths: np.ndarray
     """int64 [games]: positions of each game"""
 
 
 class Shard(NamedTuple):
-    """Some slots to be moved on: all that it takes, so that another process can do it."""
+    """Some slots to be moved on, with everything that this needs, so that another process can do it."""
 
     game: Game
     leaf: Shared[Leaf]
@@ -257,9 +258,9 @@ def go_on(rules, row, counts, chosen, over):
 
 @kernel
 def lambda_returns(rules, weights, slots, slot, result, settings, n, rows, targets, outputs):
-    """Append the positions of a finished game with their lambda-returns; see the module's equation. An exploratory move
-    teaches nothing to the position it was made in, and what follows it nothing to those before, unless it ended the
-    game."""
+    """Append the positions of a finished game with their lambda-returns; see the module's equation. The position in
+    which an exploratory move was made learns nothing from it, and the positions before learn nothing from what follows
+    it, unless the move ended the game."""
     length = slots.ply[slot]
     classes = weights.head == CLASSES
     size = targets.shape[1]

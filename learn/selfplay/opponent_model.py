@@ -1,5 +1,5 @@
-"""What an opponent likes: how often it chooses the move that makes a criterion largest or smallest, against how often a
-move drawn at random would.
+"""A model of an opponent: how often it chooses the move that makes a criterion largest or smallest, compared with moves
+drawn at random.
 
 A criterion is one feature of a feature set, looked at after the move. It is then the other side's turn, so in a
 feature's name `me` is whoever plays against the opponent, and `opponent` the opponent itself: "opponent_corners
@@ -42,8 +42,8 @@ class Habit(NamedTuple):
 
     @property
     def sigmas(self) -> float:
-        """How surely it is a habit: share above by_chance, in standard errors of random moves (about: chances differ
-        among decisions)."""
+        """How certain the habit is: the share above by_chance, in standard errors of random moves. This is approximate,
+        since chances differ among decisions."""
         spread = math.sqrt(max(self.by_chance * (1.0 - self.by_chance), 1e-9) / max(self.decisions, 1))
         return (self.share - self.by_chance) / spread
 
@@ -54,8 +54,8 @@ class OpponentModel:
     def __init__(self, game: Game, features: FeatureSet) -> None:
         if features.num_features > MOST_CRITERIA:
             raise InputError(
-                f"{features.num_features} features of {features.name!r} are no criteria to count: choose a set of at most "
-                f"{MOST_CRITERIA}, such as {game.default_features}"
+                f"{features.num_features} features of {features.name!r} are no criteria to count: "
+                f"choose a set of at most {MOST_CRITERIA}, such as {game.default_features}"
             )
         self.game, self.names = game, features.names()
         self._spec = np.array(features.spec, np.int64)

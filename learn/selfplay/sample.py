@@ -1,8 +1,8 @@
-"""Games that an evaluator plays against itself to be looked at, never to be learned from: how well its predictions come
-true, and how far they jump.
+"""Games that an evaluator plays against itself, to measure how well its predictions come true and how far they jump. No
+learner learns from them.
 
-At 1 ply, the best move each time; games without dice begin with a few random moves, as they would all be the same
-otherwise. Positions are taken after those.
+Both sides play the best move at 1 ply. Games without dice begin with a few random moves, since all games would be the
+same otherwise; positions are taken after these moves.
 
 **Calibration.** With p the predicted score of the mover (his chance of winning, a draw counting half; from a scalar
 head 1/2 + v / 2 vmax) and y the score that he got, both in [0, 1], positions are sorted into B bins of equal width by p

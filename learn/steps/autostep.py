@@ -2,8 +2,9 @@
 overshoot.
 
     v_i <- max(|delta x_i h_i|, v_i + alpha_i x_i^2 (|delta x_i h_i| - v_i) / tau)
-    alpha_i <- alpha_i exp(mu delta x_i h_i / v_i)   where v_i > 0;       M = max(sum_i alpha_i x_i^2, 1);   alpha_i <- alpha_i / M
-    w_i <- w_i + alpha_i delta x_i;                                       h_i <- h_i (1 - alpha_i x_i^2) + alpha_i delta x_i
+    alpha_i <- alpha_i exp(mu delta x_i h_i / v_i)   where v_i > 0
+    M = max(sum_i alpha_i x_i^2, 1);   alpha_i <- alpha_i / M
+    w_i <- w_i + alpha_i delta x_i;    h_i <- h_i (1 - alpha_i x_i^2) + alpha_i delta x_i
 
 After the division an update removes at most the whole error of its position. Step sizes are kept as alpha_i = c
 e^beta_i with beta starting at 0, as in `learn/steps/idbd.py`. The knob `meta` is mu; 0.01 is the paper's value.

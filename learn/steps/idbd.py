@@ -1,6 +1,7 @@
 """Incremental delta-bar-delta: every weight's step size follows the gradient of the squared error with respect to it.
 
-    beta_i <- beta_i + theta delta x_i h_i;   alpha_i = c e^beta_i;   w_i <- w_i + alpha_i delta x_i;   h_i <- h_i [1 - alpha_i x_i^2]_+ + alpha_i delta x_i
+    beta_i <- beta_i + theta delta x_i h_i;   alpha_i = c e^beta_i
+    w_i <- w_i + alpha_i delta x_i;           h_i <- h_i [1 - alpha_i x_i^2]_+ + alpha_i delta x_i
 
 h_i is a decaying trace of the recent changes of w_i: a weight whose changes correlate takes longer steps. beta starts
 at 0, so all step sizes start at c, and a schedule of c scales them all; in the paper's terms its beta is ln c plus this

@@ -1,7 +1,8 @@
 """Temporal coherence learning: a weight whose updates agree in sign takes long steps, one whose updates cancel takes
 short ones.
 
-    r = c delta x_i;   alpha_i = |N_i| / A_i  (1 while A_i = 0);   w_i <- w_i + alpha_i r;   N_i <- N_i + r;   A_i <- A_i + |r|
+    r = c delta x_i;   alpha_i = |N_i| / A_i  (1 while A_i = 0)
+    w_i <- w_i + alpha_i r;   N_i <- N_i + r;   A_i <- A_i + |r|
 
 D. Beal and M. Smith, "Temporal coherence and prediction decay in TD learning" (IJCAI 1999), equations 4 to 6; the order
 (first the weight, then the sums) and the use of recommended changes r are those of S. Bagheri, M. Thill, P. Koch and W.

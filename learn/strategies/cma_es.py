@@ -30,7 +30,8 @@ class CMA:
             raise InputError('learner.strategy=cma needs the package cma: pip install "deltaw[evolution]"') from None
         if len(start) > MOST_GENES:
             raise InputError(
-                f"learner.strategy=cma is for at most {MOST_GENES:,} weights, and this evaluator has {len(start):,}; use genetic"
+                f"learner.strategy=cma is for at most {MOST_GENES:,} weights, and this evaluator has {len(start):,}; "
+                "use genetic"
             )
         self._package: Any = cma
         self._arguments = (np.asarray(start, float), population, sigma)

@@ -2,11 +2,13 @@
 
     parents     the best of 3 drawn at random (tournament); with probability p two of them are crossed:
     blx         w = a + u (b - a),  u ~ U(-alpha, 1 + alpha) for every gene       (BLX-alpha; Eshelman & Schaffer 1993)
-    uniform     every group of genes whole from one parent or the other           (Syswerda 1989; groups: learn/weights/genome.py)
-    mean        w = (a + b) / 2: for networks only among relatives, since the neurons of strangers do not correspond; here all descend from one start
+    uniform     every group of genes whole from one parent or the other (Syswerda 1989; groups: learn/weights/genome.py)
+    mean        w = (a + b) / 2: for networks only among relatives, since the neurons of strangers do not correspond;
+                here all descend from one start
     none        w = a
-    mutation    s' = s exp(tau0 N(0,1) + tau1 N_i(0,1)),  w_i' = w_i + s_i' N_i(0,1)    with tau0 = 1/sqrt(2 n), tau1 = 1/sqrt(2 sqrt(n))
-                or one s for all genes: s' = s exp(N(0,1) / sqrt(n))              (Schwefel 1995; Baeck & Schwefel 1993, section 2.2)
+    mutation    s' = s exp(tau0 N(0,1) + tau1 N_i(0,1)),  w_i' = w_i + s_i' N_i(0,1)
+                with tau0 = 1/sqrt(2 n), tau1 = 1/sqrt(2 sqrt(n)), or one s for all genes: s' = s exp(N(0,1) / sqrt(n))
+                (Schwefel 1995; Baeck & Schwefel 1993, section 2.2)
 
 Fitness is noisy, so the best of a generation is mostly the luckiest. Four things are done about it. Elites live on and
 are measured again each generation. Who is an elite is decided by a running mean of the *advantage* over the
@@ -118,7 +120,9 @@ class Genetic:
         return self._best
 
     def _averaged(self) -> np.ndarray:
-        """m <- d m + (1 - d) answer,  d = min(average, (g - 1) / (g + 2)) after generation g: the short memory of a mean while it is young."""
+        """m <- d m + (1 - d) answer,  d = min(average, (g - 1) / (g + 2)) after generation g: at first the mean forgets
+        sooner.
+        """
         elites = self.population[: self.options.elites]
         answer = elites[0] if self.options.answer == "elite" else elites.mean(axis=0)
         decay = np.float32(min(self.options.average, (self.generation - 1) / (self.generation + 2)))

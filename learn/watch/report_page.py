@@ -31,7 +31,8 @@ VOID = ("img",)
 """elements that have no end"""
 
 STYLE = f"""
-body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; color: {INK}; background: #f7f3e9; margin: 0 auto; max-width: 1180px; padding: 24px; }}
+body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; color: {INK}; background: #f7f3e9; margin: 0 auto;
+  max-width: 1180px; padding: 24px; }}
 h1 {{ font-size: 26px; margin: 0 0 4px; }}
 .headline {{ font-size: 17px; margin-bottom: 14px; }}
 h2 {{ font-size: 20px; margin: 34px 0 8px; border-bottom: 1px solid {FAINT}; padding-bottom: 4px; }}
@@ -54,7 +55,10 @@ svg .soft {{ fill: {SOFT}; }}
 
 
 def page(title: str, body: Sequence[str]) -> str:
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">{element("title", title)}<style>{STYLE}</style>'
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"{element('title', title)}<style>{STYLE}</style>"
+    )
     icon = '<link rel="icon" href="data:,">'  # a browser would ask a server for one
     content = "\n".join(body)
     return f'<!doctype html>\n<html lang="en"><head>{head}{icon}</head>\n<body>\n{content}\n</body></html>\n'

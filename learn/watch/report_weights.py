@@ -1,9 +1,11 @@
 """The part of a report that shows what an evaluator has learned: its weights on the board, and the largest of those
 that have no place there.
 
-    linear     the weight of each feature (with a head over outcome classes the slope of the value: `deltaw.learn.watch.tensorboard.slopes`)
-    mlp        the mean of dv/dx over positions of its own games: what a little more of an input is worth there, and
-               the first layer's units that move most: standard deviation of their activation x length of their outgoing weights
+    linear     the weight of each feature; with a head over outcome classes the slope of the value
+               (`slopes` of learn/watch/tensorboard.py)
+    mlp        the mean of dv/dx over positions of its own games: what a little more of an input is worth there; and the
+               first layer's units that move most: standard deviation of their activation x length of their outgoing
+               weights
     n-tuples   the tables whose sum over their placements varies most over those positions, and their largest entries
 
 Letters: N positions, F features, T tables, H units, W integers a state.
@@ -78,7 +80,10 @@ def _explained(evaluator: Evaluator, positions: int) -> str:
     description = evaluator.description
     seen = "Orange is good for the side to move, blue bad."
     if description.kind == "mlp":
-        return f"What a little more of each input adds to the value, mean over {positions:,} positions of its own games. {seen}"
+        return (
+            f"What a little more of each input adds to the value, mean over {positions:,} positions of its own games. "
+            f"{seen}"
+        )
     if description.head == "classes":
         return f"What each feature adds to the value where all outcomes are equally likely. {seen}"
     squeezed = " (before tanh)" if description.head == "tanh" else ""
@@ -148,8 +153,9 @@ def _tuples_part(evaluator: Evaluator, rows: np.ndarray) -> list[str]:
     used = np.count_nonzero(weight)
     parts = [
         paragraph(
-            f"{len(known)} tables with {len(weight):,} weights, of which {used:,} are not zero; {seats}. Shown are the tables whose sums vary most "
-            f"over {len(rows):,} positions of its own games, with their largest and least entries.",
+            f"{len(known)} tables with {len(weight):,} weights, of which {used:,} are not zero; {seats}. Shown are the "
+            f"tables whose sums vary most over {len(rows):,} positions of its own games, with their "
+            "largest and least entries.",
             "note",
         ),
         paragraph(f"Digits: {cell_legend(game)}", "note"),
@@ -198,5 +204,6 @@ def _table(
         value = float(own[entry])
         figures.append(figure(tuple_svg(layout, cells, digits, shade(value, largest), size), f"{value:+.3f}{mover}"))
     count = len(table.placements)
-    title = f"Table {number}: {len(cells)} cells in {count} place{'s' if count > 1 else ''}, moves the sum by ± {spread:.3f}"
+    places = f"{count} place{'s' if count > 1 else ''}"
+    title = f"Table {number}: {len(cells)} cells in {places}, moves the sum by ± {spread:.3f}"
     return [heading(title, 3), row(figures)]

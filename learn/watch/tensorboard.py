@@ -1,24 +1,31 @@
 """What a run shows in TensorBoard: the glossary. Steps are games of training, unless it says seconds.
 
-strength/OPPONENT            the headline: points per game against it at 1 ply (wins minus losses where a win counts one), with _low and _high, a 95 % interval;
-                             margin charts under CUSTOM SCALARS
+strength/OPPONENT            the headline: points per game against it at 1 ply (wins minus losses where a win counts
+                             one), with _low and _high, a 95 % interval; margin charts under CUSTOM SCALARS
 strength_by_second/OPPONENT  the same; the step is whole seconds of training: runs of different methods at equal seconds
 final/OPPONENT               the measurement that ends a run
-train/td_error               size of the TD errors that were learned from; it says whether learning goes on, not how strong one is
+train/td_error               size of the TD errors that were learned from; it says whether learning goes on, not how
+                             strong one is
 train/*                      loss, step size, norms of gradients and traces: see the learner's step
 play/*                       length of the training games, share of double wins or draws
 speed/*                      games and positions a second of training
-ga/*                         best, mean, median and worst fitness, sigma, diversity, the elites measured anew: see learn/strategies/genetic.py. Fitness is relative to
-                             the population: no strength
+ga/*                         best, mean, median and worst fitness, sigma, diversity, the elites measured anew: see
+                             learn/strategies/genetic.py. Fitness is relative to the population: no strength
 partner/*                    the same of the sparring partner that learns at the moment: see learn/learners/sparring.py
-automata/*                   mu and sigma, or the probabilities, of every weight, entropy and payoff: see learn/automata/team.py
-dynamic/*                    gain of adapting over the weights of the start, and its standard error: see learn/learners/dynamic.py
+automata/*                   mu and sigma, or the probabilities, of every weight, entropy and payoff: see
+                             learn/automata/team.py
+dynamic/*                    gain of adapting over the weights of the start, and its standard error: see
+                             learn/learners/dynamic.py
 opponent/*                   how much oftener than by chance the opponent chooses by a criterion
-weights/NAME                 the weight of a feature, of linear evaluators: of all features up to 40, else of the 20 that vary most over positions of random games (so they are the same in
-                             every run of a game). With a head over outcome classes: the slope of the value where all classes are equally likely
+weights/NAME                 the weight of a feature, of linear evaluators: of all features up to 40, else of the 20
+                             that vary most over positions of random games (so they are the same in every run of a
+                             game). With a head over outcome classes: the slope of the value where all classes are
+                             equally likely
 weights/weight0, bias0 ...   histograms of every layer
-sample/*                     games of the evaluator against itself (learn/selfplay/sample.py): calibration_error, the expected calibration error of the predicted score; reliability, its picture;
-                             td_error, root mean square and histogram of v_{t+1} - v_t, the same measure for every learner; game, the one of median length with the evaluator's values
+sample/*                     games of the evaluator against itself (learn/selfplay/sample.py): calibration_error, the
+                             expected calibration error of the predicted score; reliability, its picture; td_error, root
+                             mean square and histogram of v_{t+1} - v_t, the same measure for every learner; game, the
+                             one of median length with the evaluator's values
 probes/*                     boards of fixed positions with what the evaluator thinks of them
 configuration, hparams       the resolved configuration; the settings beside the final strength
 """

@@ -1,6 +1,6 @@
 """Genomes: all weights of an evaluator as one flat vector, and back.
 
-The order is that of `deltaw.search.evaluators.leaf.Weights`: the first layer [F + 1, H] row by row, then the later
+The order is that of `Weights` of `search/evaluators/leaf.py`: the first layer [F + 1, H] row by row, then the later
 layers, each [out, in + 1]; biases last. A *group* is what a crossover should hand on whole: in a network a neuron, that
 is a unit with its incoming weights and its bias; in a linear evaluator a feature with its weights for all outputs.
 

@@ -25,8 +25,8 @@ def linear_weights(evaluator: Evaluator, learner: str) -> np.ndarray:
     description = evaluator.description
     if description.kind == "mlp" or description.head == "classes":
         raise InputError(
-            f"learner {learner} trains one sum over features; evaluator.hidden={list(description.sizes[1:-1])} must be empty and "
-            f"evaluator.head={description.head} tanh or identity"
+            f"learner {learner} trains one sum over features; evaluator.hidden={list(description.sizes[1:-1])} must be "
+            f"empty and evaluator.head={description.head} tanh or identity"
         )
     return np.concatenate([evaluator.tensors["weight0"][:, 0], evaluator.tensors["bias0"]])
 

@@ -37,7 +37,8 @@ class Network(nn.Module):
         super().__init__()
         if head not in HEADS or activation not in ACTIVATIONS:
             raise InputError(
-                f"no head {head!r} with activation {activation!r}; heads: {', '.join(HEADS)}; activations: {', '.join(ACTIVATIONS)}"
+                f"no head {head!r} with activation {activation!r}; heads: {', '.join(HEADS)}; "
+                f"activations: {', '.join(ACTIVATIONS)}"
             )
         outcomes = game.rules.outcomes
         sizes = [features.num_features, *hidden, len(outcomes) if head == "classes" else 1]

@@ -6,7 +6,7 @@ looks (LECTURE S16).
 A node searches its Factor(node) best-looking moves. The moves of a node are ranked 1, 2, 3 ... by the static values of
 their results, best for the mover first, equals in the game's order; so the k-th best child gets k fewer children than
 its parent may have. A node with no factor left is evaluated, like a leaf. The state a search starts from has the factor
-of the options; under `deltaw.search.tree.algorithm.search` these are the results of the root's moves, all of which are
+of the options; under `search` of `search/tree/algorithm.py` these are the results of the root's moves, all of which are
 looked at.
 
 **Promise.** The value is that of minimax on the tree so thinned, with fail-soft windows. With factor >= depth x most

@@ -4,7 +4,7 @@ one before (LECTURE S11, S12).
 One run at depth d is the levels 1 to d; its value is that of alpha-beta at depth d, with the same inequalities. The
 shallow levels cost little, 1/(b - 1) of the last one where every node has b children, and give back more by the order
 of moves that they leave in the table. Where the time is limited, the answer is that of the last level that was
-completed (`deltaw.search.tree.algorithm.search`).
+completed (`search` of `search/tree/algorithm.py`).
 
 Source: D. Slate and L. Atkin, "Chess 4.5 - the Northwestern University chess program" (1977); R. Korf, "Depth-first
 iterative-deepening" (1985).

@@ -1,7 +1,7 @@
 """Quiescence search: only quiet positions are evaluated; noisy moves are followed beyond the cut-off (LECTURE S13).
 
     Q(s, 0) = evaluate(s)
-    Q(s, k) = max of evaluate(s) and, over the noisy moves m, of Q(play(s, m), k - 1)      the mover stands pat or goes on
+    Q(s, k) = max of evaluate(s) and, over the noisy moves m, of Q(play(s, m), k - 1)    the mover stands pat or goes on
 
 and at the cut-off alpha-beta takes Q(s, plies) for evaluate(s). The game says which moves are noisy (`Rules.noisy`:
 captures, say).

@@ -1,7 +1,9 @@
 """SCOUT: before a move is evaluated, a test asks whether it can be better at all (LECTURE S6).
 
-    EVAL(s)      the minimax value: that of the first move, then of every other one for which TEST says that it beats the best so far
-    TEST(s, x)   whether the value is > x (or >= x), without finding it: one move suffices for a yes, or one reply for a no
+    EVAL(s)      the minimax value: that of the first move, then of every other one for which TEST says that it beats
+                 the best so far
+    TEST(s, x)   whether the value is > x (or >= x), without finding it: one move suffices for a yes, or one reply for
+                 a no
 
 EVAL equals minimax on every position. TEST looks at no more leaves than alpha-beta with a null window; a move that
 passes is searched twice.

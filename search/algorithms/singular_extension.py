@@ -5,9 +5,9 @@ A move is *singular* when searches of reduced depth find it better than every ot
 `margin`; an only move always is, for a finite margin. With d moves left to the cut-off and e extensions left in the
 line, and r(m) the value of the move m by plain alpha-beta max(0, d - 1 - reduction) moves deep,
 
-    S(s, d, e) = max over moves m of S(play(s, m), d - 1, e), but S(play(s, m), d, e - 1) for a singular one        d > 0
-    S(s, 0, e) = max of S(play(s, m), 0, e - 1) and r of the second best move                                       m is singular
-               = evaluate(s)                                                                                        there is no such move
+    S(s, d, e) = max over moves m of S(play(s, m), d - 1, e), but S(play(s, m), d, e - 1) for a singular one    d > 0
+    S(s, 0, e) = max of S(play(s, m), 0, e - 1) and r of the second best move                           m is singular
+               = evaluate(s)                                                                   there is no such move
     S(s, d, 0) = the value of alpha-beta
 
 So beyond the cut-off the search has one branch: quiescence with b = 1, but the evaluator picks the move, not a mark of

@@ -8,7 +8,7 @@ equals:
     SOLVED below MAX       1  his node is SOLVED with h; all other triples below it are dropped
     SOLVED below MIN       2  there is a next sibling: it becomes LIVE with h
                            3  there is none: MIN's node is SOLVED with h
-    LIVE                   4  a leaf of value v: it becomes SOLVED with min(h, v), and moves back to its place in the list
+    LIVE                   4  a leaf of value v: it becomes SOLVED with min(h, v), and takes its new place in the list
                            5  a node of MIN: its first child becomes LIVE with h
                            6  a node of MAX: all its children become LIVE with h
 

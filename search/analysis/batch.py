@@ -1,16 +1,17 @@
 """Answers to many positions: JSON lines in, and one answer a line as soon as it is read.
 
     {"position": "4HPwATDgc/ABMA", "dice": [3, 1]}          dice may be "31", or be missing: value before the roll
-    {"position": ..., "dice": [3, 1], "moves": [{"move": "8/5 6/5", "result": position with the opponent on roll, "equity": 0.16,
-                                                 "chances": {"win": 0.55, ...}, "plies": 1}, ...]}
+    {"position": ..., "dice": [3, 1], "moves": [
+      {"move": "8/5 6/5", "result": position with the opponent on roll, "equity": 0.16, "chances": {"win": 0.55, ...},
+       "plies": 1}, ...]}
     {"position": ..., "dice": null, "equity": 0.07, "chances": {...}, "plies": 1}
     {"position": ..., "dice": [7, 1], "error": "..."}       the line was bad; the exit status will be 2
 
 A rank-only evaluator (pubeval) has `"equity": null` and no chances; so have scalar ones no chances. By a search and by
 a solver:
 
-    {"position": ..., "dice": null, "equity": 0.2, "moves": [{"move": ..., "result": ..., "equity": 0.2}, ...], "variation": ["4", ...],
-     "algorithm": "engine", "depth": 14, "nodes": 1200345, "seconds": 0.98, "complete": false}
+    {"position": ..., "dice": null, "equity": 0.2, "moves": [{"move": ..., "result": ..., "equity": 0.2}, ...],
+     "variation": ["4", ...], "algorithm": "engine", "depth": 14, "nodes": 1200345, "seconds": 0.98, "complete": false}
     {"position": ..., "dice": null, "score": 2, "best": ["4"], "nodes": 1503}
 
 `distance` is added where a win or loss is proven: plies to the end of the game. `complete` is false where a limit ended

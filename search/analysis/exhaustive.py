@@ -52,7 +52,7 @@ class ExhaustiveResult(NamedTuple):
 def play_out(
     game: Game, player: Any, *, limit: int = LIMIT, progress: Callable[[int], None] | None = None
 ) -> ExhaustiveResult:
-    """All lines of `player`, which needs `tied` (see `deltaw.search.players.players`), against all replies, from both
+    """All lines of `player`, which needs `tied` (see `search/players/players.py`), against all replies, from both
     seats; `progress` is called with the number of positions met. Raises InputError for games with chance or not for
     two, and where more than `limit` positions come up."""
     rules = game.rules

@@ -4,11 +4,11 @@ The truth comes from shipped tables and from solvers (`search/players/perfect.py
 games from the start, Connect Four from ply 8 on, Othello from ply 48 on, with 12 squares empty or a few more after
 passes. Measured over decisions with at least two moves:
 
-    optimal       share of decisions in which the move is one of the best: the result, and as fast a win (as slow a loss, as
-                  many discs) as there is, where scores say so
+    optimal       share of decisions in which the move is one of the best: the result, and as fast a win (as slow a
+                  loss, as many discs) as there is, where scores say so
     keeps         share in which the move keeps the result of perfect play (win, draw or loss)
-    value error   mean |v - z|: v the value that the player gives the decision (the best move's, after its search), z the outcome of perfect
-                  play, both in outcome units for the mover
+    value error   mean |v - z|: v the value that the player gives the decision (the best move's, after its search), z
+                  the outcome of perfect play, both in outcome units for the mover
     calibration   for each of ten classes of v: how many, mean v, mean z; their error is the mean |mean v - mean z| over
                   decisions
 
@@ -188,7 +188,8 @@ def random_decisions(game: Game, n: int, seed: int = 0, from_ply: int | None = N
             if len(rows) == n:
                 return np.array(rows)
     raise InputError(
-        f"{len(rows)} of {MOST_GAMES * n} random games of {game.name} have a decision from ply {first} on; {n} are wanted"
+        f"{len(rows)} of {MOST_GAMES * n} random games of {game.name} have a decision from ply {first} on; "
+        f"{n} are wanted"
     )
 
 

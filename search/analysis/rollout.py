@@ -237,7 +237,10 @@ class RollOutAnswers:
         freed = "freed of the luck of the dice, " if self.game.rules.max_chance > 0 else ""
         noisy = f"{100 * self.noise:g} % random moves, " if self.noise > 0.0 else ""
         dice = "dice" if self.game.rules.max_chance > 0 else "random moves"
-        return f"[dim]{self.trials} games each to the end at 1 ply, {noisy}{freed}the same {dice} for all, seed {self.seed}; ± is one standard error[/dim]"
+        return (
+            f"[dim]{self.trials} games each to the end at 1 ply, {noisy}{freed}the same {dice} for all, "
+            f"seed {self.seed}; ± is one standard error[/dim]"
+        )
 
 
 def _texts(found: Estimate) -> list[str]:

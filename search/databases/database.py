@@ -9,9 +9,11 @@ deltaw.search.build` writes them.
 The file, `GAME_NAME.table`, is safetensors: no code can hide in it. One metadata key, `deltaw`, holds sorted JSON
 (`Description`). The tensors of a database of positions:
 
-    keys       int64 [n], strictly ascending     `deltaw.search.databases.symmetry.canonical_key` of a position, or `rules.key` where
-    `symmetric` is false values     int8 or int16 [n]                 for the mover; `units` says of what distances
-    int16 [n], may be missing         plies to the end: a win in the fewest, a loss in the most; -1: a draw, or unknown
+    keys       int64 [n], strictly ascending     `canonical_key` (search/databases/symmetry.py) of a position, or
+                                                 `rules.key` where `symmetric` is false
+    values     int8 or int16 [n]                 for the mover; `units` says of what
+    distances  int16 [n], may be missing         plies to the end: a win in the fewest, a loss in the most; -1: a draw,
+                                                 or unknown
 
 Letters: n positions, S symmetries, C cells, W integers a state.
 """
@@ -185,7 +187,7 @@ def make_database(
     command: str = "",
 ) -> Database:
     """A database from keys int64 [n], all different, in any order, values [n] and distances [n]. `symmetric`: the keys
-    are `deltaw.search.databases.symmetry.class_keys`, otherwise `rules.key`."""
+    are `class_keys` of `search/databases/symmetry.py`, otherwise `rules.key`."""
     order = np.argsort(keys, kind="stable")
     if distances is None:
         distances = np.full(len(keys), NO_DISTANCE, np.int16)
@@ -238,8 +240,8 @@ def program_version() -> str:
 
 
 class InformedWeights(NamedTuple):
-    """Weights of an evaluator, field by field as in `deltaw.search.evaluators.leaf.Weights`, and exact knowledge beside
-    them."""
+    """Weights of an evaluator, field by field as in `Weights` of `search/evaluators/leaf.py`, and exact knowledge
+    beside them."""
 
     first: np.ndarray
     dense: np.ndarray
@@ -340,7 +342,8 @@ def _check_shapes(path: str | Path, tensors: dict[str, np.ndarray]) -> None:
     for name, tensor in tensors.items():
         if tensor.dtype.name not in TYPES[name] or tensor.shape != (tensors["keys"].size,):
             raise InputError(
-                f"{path} holds {name} of type {tensor.dtype} and shape {tensor.shape}; one {' or '.join(TYPES[name])} a key is right"
+                f"{path} holds {name} of type {tensor.dtype} and shape {tensor.shape}; "
+                f"one {' or '.join(TYPES[name])} a key is right"
             )
 
 
@@ -355,7 +358,8 @@ def _check_positions(path: str | Path, database: Database) -> None:
     outcomes = database.game.rules.outcomes
     if database.description.units == OUTCOME and not np.isin(values, (0, *outcomes)).all():
         raise InputError(
-            f"{path} holds values between {values.min()} and {values.max()}; {database.game.name} has the outcomes {outcomes}"
+            f"{path} holds values between {values.min()} and {values.max()}; "
+            f"{database.game.name} has the outcomes {outcomes}"
         )
     if len(distances) and distances.min() < NO_DISTANCE:
         raise InputError(f"{path} holds a distance of {distances.min()} plies")

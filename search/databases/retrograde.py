@@ -1,10 +1,12 @@
 """Retrograde analysis: every position that can be reached is solved, backwards from the ends of the game.
 
-    1  explore   all positions reachable from the roots, each once; successors as indices 2  reverse   from successors
-    to predecessors 3  propagate from finished games backwards, in the order of their distance: a position is won as
-    soon as one move reaches a position lost for the opponent, and lost when its last move has been seen to reach a
-    position won for him; so the first time a win is found is the fewest plies, and the last refutation of a loss the
-    most 4  what is left can avoid every end: a draw
+    1  explore     all positions that can be reached from the roots, each once; successors are kept as indices
+    2  reverse     lists of successors become lists of predecessors
+    3  propagate   from finished games backwards, in the order of their distance: a position is won as soon as one move
+                   reaches a position lost for the opponent, and lost when its last move has been seen to reach a
+                   position won for him. So the first time a win is found gives the fewest plies, and the last
+                   refutation of a loss the most
+    4  the rest    can avoid every end of the game: draws
 
 Cycles need no care, and neither do moves that keep the turn: an edge knows whether the seat changes at it. Where a game
 is won by 1, 2 or 3, the largest wins are propagated first; then a position not yet decided has kept all moves but those

@@ -1,11 +1,11 @@
 """Symmetry classes: positions that a turn or a reflection of the board makes equal are one position.
 
 The nine first moves of tic-tac-toe are three: corner, edge, centre; its 5,478 positions are 765. A game names the
-permutations of its board in `Game.symmetries`; from there on, a *class* is what they make of a position, and its
-`canonical_key` is the smallest key of any of its images.
+permutations of its board in `Game.symmetries`; a *class* is all that they make of one position, and its
+`canonical_key` is the smallest key of these images.
 
-    exact         a board of at most 10 cells: its cells, 6 bits each, are the key 63-bit hash   a larger one: two
-    classes share a key with probability n^2 / 2^64 among n classes (10^-6 for four million)
+    exact         a board of at most 10 cells: its cells, 6 bits each, are the key
+    63-bit hash   a larger one: two of n classes share a key with probability n^2 / 2^64 (10^-6 for four million)
 
 A key is made of the cells, and cells are the mover's view: positions that differ in who sits where are one class too.
 So only a game whose cells say all there is to know, but for the seat, may name symmetries; any other has each position

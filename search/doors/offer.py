@@ -66,7 +66,7 @@ class Offer(NamedTuple):
 
 
 def make_offer(names: Sequence[str], players: Sequence[str] = ()) -> Offer:
-    """These games, each with those of `players` that play it, written as `deltaw.search.players.spec` says; where there
+    """These games, each with those of `players` that play it, written as `search/players/spec.py` says; where there
     are none, with its shipped evaluators and its baselines.
 
     Raises InputError for games and players that there are not, and for a player of none of the games.

@@ -3,9 +3,11 @@
     from deltaw.search.doors.policy import Policy
     policy = Policy("backgammon", "network@plies=2")      any name that `deltaw arena` takes, or an Agent, or a Player
 
-    gym.make("deltaw:deltaw/BackgammonVersus-v0", opponent=policy)                                        Gymnasium, single-agent learners
-    gym.make("deltaw:deltaw/BackgammonVersus-v0", opponent="deltaw.search.doors.policy:Policy:network@plies=2")        the same, as text
-    env.step(policy.action(env))                          a Gymnasium or PettingZoo environment (`envs/fronts/front.py`, `envs/fronts/aec.py`)
+    gym.make("deltaw:deltaw/BackgammonVersus-v0", opponent=policy)    Gymnasium, single-agent learners
+    gym.make("deltaw:deltaw/BackgammonVersus-v0",                     the same, as text
+             opponent="deltaw.search.doors.policy:Policy:network@plies=2")
+    env.step(policy.action(env))                          a Gymnasium or PettingZoo environment
+                                                          (`envs/fronts/front.py`, `envs/fronts/aec.py`)
 
 In OpenSpiel's games: `search/spiel.py`.
 """
@@ -36,8 +38,9 @@ class Policy:
 
     Args:
         game: a game's name, or a `Game`.
-        player: a text as `deltaw.search.players.spec` explains it (`FILE.safetensors@depth=8`, `network@plies=2`, `pubeval`, `random` ...), an `Agent`, or
-            a `Player`. With three players: `random`, a baseline that can compare moves, or a search with one (`shares@depth=2`).
+        player: a text as `search/players/spec.py` explains it (`FILE.safetensors@depth=8`, `network@plies=2`,
+            `pubeval`, `random` ...), an `Agent`, or a `Player`. With three players: `random`, a baseline that can
+            compare moves, or a search with one (`shares@depth=2`).
         seed: of what the player itself draws (`random`, `ties=random`) in `action` and `move`.
         threads: of a player named by text; a single position needs no more than one.
 
@@ -147,7 +150,7 @@ def _by_player(player: Player, game: Game, state: Any, np_random: np.random.Gene
 
 
 def _among_many(game: Game, text: str) -> Opponent:
-    """With more than two players the names of `deltaw.search.players.players` do not hold: its evaluators are for
+    """With more than two players the names of `search/players/players.py` do not hold: its evaluators are for
     two."""
     spec = parse_player(text)
     if spec.searches:

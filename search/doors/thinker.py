@@ -1,7 +1,8 @@
 """What one thread thinks with: it answers for any player of an offer, by plies or by a search, within limits.
 
-    by plies      games of chance, and players that only rank moves: `deltaw.search.players.agent`, 2 plies where the player has values
-    by a search   the others, and where a depth is asked for: `deltaw.search.players.searcher`, every search limited in time
+    by plies      games of chance, and players that only rank moves: `search/players/agent.py`, 2 plies where the player
+                  has values
+    by a search   the others, and where a depth is asked for: `search/players/searcher.py`, every search limited in time
 
 A searcher's memory (the engine's table is 32 MB) is kept for the next request, of the few players that were asked last.
 """

@@ -5,9 +5,12 @@ tensors are `weight0` [in, out], `bias0` [out], `weight1` ... in float32. A read
 
     n = int.from_bytes(data[:8], "little"); header = json.loads(data[8 : 8 + n])
     description = json.loads(header["__metadata__"]["deltaw"])
-    tensor = lambda name: np.frombuffer(data[8 + n :][slice(*header[name]["data_offsets"])], "<f4").reshape(header[name]["shape"])
+    def tensor(name):
+        entry = header[name]
+        return np.frombuffer(data[8 + n :][slice(*entry["data_offsets"])], "<f4").reshape(entry["shape"])
     x = features of the position [F];  for k < layers - 1: x = activation(x @ weight_k + bias_k)
-    outputs = x @ weight + bias of the last layer;  head "classes": softmax, value = chances . outcomes;  "tanh": value = scale tanh(output)
+    outputs = x @ weight + bias of the last layer;  head "classes": softmax, value = chances . outcomes;
+    head "tanh": value = scale tanh(output)
 
 Values are in outcome units for the side to move; a head over classes flips to the other side by reversal.
 """
@@ -263,11 +266,13 @@ def _check_features(path: str | Path, evaluator: Evaluator) -> None:
         raise InputError(f"{path}: {error}") from None
     if description.sizes[:1] != (features.num_features,):
         raise InputError(
-            f"{path} has the sizes {description.sizes}; its feature set {features.name!r} has {features.num_features} features"
+            f"{path} has the sizes {description.sizes}; "
+            f"its feature set {features.name!r} has {features.num_features} features"
         )
     if features.name == TUPLES_NAME and (description.kind != "ntuple" or description.head == "classes"):
         raise InputError(
-            f"{path}: n-tuples make one sum with head tanh or identity, not {description.sizes} with head {description.head!r}"
+            f"{path}: n-tuples make one sum with head tanh or identity, "
+            f"not {description.sizes} with head {description.head!r}"
         )
     if description.outcomes != game.rules.outcomes:
         raise InputError(f"{path} knows the outcomes {description.outcomes}; {game.name} has {game.rules.outcomes}")
@@ -303,6 +308,7 @@ def _check_tensors(path: str | Path, evaluator: Evaluator) -> None:
         sums = np.abs(tensors[f"weight{k}"]).sum(axis=0, dtype=np.float64) * most + np.abs(tensors[f"bias{k}"])
         if sums.max() > MOST_SUM:
             raise InputError(
-                f"{path} holds weights with which sums can reach {sums.max():.0e} in layer {k}; at most {MOST_SUM:.0e} is safe"
+                f"{path} holds weights with which sums can reach {sums.max():.0e} in layer {k}; "
+                f"at most {MOST_SUM:.0e} is safe"
             )
         most = sums.max() if description.activation == "relu" else 1.0

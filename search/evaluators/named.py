@@ -65,8 +65,8 @@ def compiled(evaluator: Evaluator | Baseline | OnnxEvaluator) -> Evaluator | Bas
     """The evaluator, if compiled searches can call it; InputError for one that runs in onnxruntime."""
     if isinstance(evaluator, OnnxEvaluator):
         raise InputError(
-            f"{evaluator.name} runs in onnxruntime, many positions at once: it plays at 1 and 2 plies; searches, luck adjustment "
-            "and training need the evaluator's .safetensors file"
+            f"{evaluator.name} runs in onnxruntime, many positions at once: it plays at 1 and 2 plies; searches, "
+            "luck adjustment and training need the evaluator's .safetensors file"
         )
     return evaluator
 

@@ -229,7 +229,8 @@ def _interface(path: str | Path, game: Game, encoder: Encoder, metadata: dict[st
         value, chances = (None, outputs[0]) if classes else (outputs[0], None)
     if (value is None and chances is None) or (chances is not None and not classes):
         raise InputError(
-            f"{path} has the outputs {', '.join(outputs)}: one must be called value, or chances with {PREFIX}classes in the metadata"
+            f"{path} has the outputs {', '.join(outputs)}: one must be called value, "
+            f"or chances with {PREFIX}classes in the metadata"
         )
     return Interface(inputs[0].name, INPUT_TYPES[kinds[0]], value, chances, np.array(classes, np.float64))
 

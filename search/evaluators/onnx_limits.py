@@ -23,16 +23,22 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.memory import check_memory
 
 INSTALL = 'pip install "deltaw[onnx]"'
-_NUMBER_BY_NUMBER = """Abs Add And Cast CastLike Ceil Celu Clip Cos Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual
-    HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or Pow PRelu
-    Reciprocal Relu Round Selu Sigmoid Sign Sin Softplus Softsign Sqrt Sub Sum Tan Tanh ThresholdedRelu Where Xor"""
-_SUMS_AND_EXTREMES = """ArgMax ArgMin AveragePool Conv CumSum Gemm GlobalAveragePool GlobalMaxPool MatMul MaxPool ReduceL1 ReduceL2
+_NUMBER_BY_NUMBER = """
+    Abs Add And Cast CastLike Ceil Celu Clip Cos Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual
+    HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or Pow
+    PRelu Reciprocal Relu Round Selu Sigmoid Sign Sin Softplus Softsign Sqrt Sub Sum Tan Tanh ThresholdedRelu Where
+    Xor"""
+_SUMS_AND_EXTREMES = """
+    ArgMax ArgMin AveragePool Conv CumSum Gemm GlobalAveragePool GlobalMaxPool MatMul MaxPool ReduceL1 ReduceL2
     ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"""
-_NORMALISATIONS = """BatchNormalization GroupNormalization Hardmax InstanceNormalization LayerNormalization LogSoftmax LpNormalization
+_NORMALISATIONS = """
+    BatchNormalization GroupNormalization Hardmax InstanceNormalization LayerNormalization LogSoftmax LpNormalization
     MeanVarianceNormalization RMSNormalization Softmax"""
-_MOVES = """Concat Constant ConstantOfShape DepthToSpace Expand Flatten Gather GatherElements GatherND OneHot Pad Reshape Shape Size
-    Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze"""
-_CALCULATIONS = """Add Cast Concat ConstantOfShape Div Equal Expand Gather Identity Mod Mul Reshape Shape Size Slice Squeeze Sub
+_MOVES = """
+    Concat Constant ConstantOfShape DepthToSpace Expand Flatten Gather GatherElements GatherND OneHot Pad Reshape Shape
+    Size Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze"""
+_CALCULATIONS = """
+    Add Cast Concat ConstantOfShape Div Equal Expand Gather Identity Mod Mul Reshape Shape Size Slice Squeeze Sub
     Transpose Unsqueeze Where"""
 OPERATORS = frozenset(f"{_NUMBER_BY_NUMBER} {_SUMS_AND_EXTREMES} {_NORMALISATIONS} {_MOVES}".split())
 CALCULATED = frozenset(_CALCULATIONS.split())

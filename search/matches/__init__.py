@@ -1,2 +1,2 @@
-"""Games between players: matches, leagues, ratings, tests of strength, and records. What single moves were worth is in
+"""Games between players: matches, leagues, ratings, tests of strength, and records. The analysis of single moves is in
 `search/analysis`."""

@@ -1,4 +1,5 @@
-"""A league as a picture: who took how much from whom, strongest first, with ratings (extra `plot`)."""
+"""A league as a picture: the score of every player against every other one, strongest first, with ratings (extra
+`plot`)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def check_picture(path: str) -> None:
 
 
 def draw(result: LeagueResult, title: str, path: str) -> None:
-    """Write the picture. A row's colour says what its player took from the column's; raises InputError."""
+    """Write the picture. The colour of a cell shows the score of the row's player against the column's. Raises
+    InputError."""
     pyplot = _pyplot()
     players = len(result.names)
     side = INCHES_A_PLAYER * players + MARGIN_INCHES

@@ -1,9 +1,9 @@
 """A league: every player meets every other one, and all get a rating.
 
-Each pairing is a match in pairs with swapped seats (`deltaw.search.matches.match`), all with the same seed, so with the
-same openings. Ratings are Bradley-Terry's (`deltaw.search.matches.ratings`) on the Elo scale, where `random`, which
-joins every league, has 0. In games with larger outcomes a win is a win for the rating, whatever its size; there the
-cross table shows points a game.
+Each pairing is a match in pairs with swapped seats (`search/matches/match.py`), and all have the same seed, and so the
+same openings. Ratings are Bradley-Terry's (`search/matches/ratings.py`) on the Elo scale, where `random`, which joins
+every league, has 0. For the rating, a win counts the same whatever its size. In games with larger outcomes the cross
+table shows points a game.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def league(
     progress: Callable[[int], None] | None = None,
 ) -> LeagueResult:
     """All pairings of `players`, by name, of `games_each` games; the anchor is `random`, or else the first. `progress`
-    is called with the number of pairings played. `tables` [K, K] of zeros hold what was played if the league is broken
-    off."""
+    is called with the number of pairings played. `tables` [K, K] begin as zeros, and hold the results so far if the
+    league is broken off."""
     names = list(players)
     if len(names) < 2:
         raise InputError(f"a league needs at least 2 players, not {len(names)}")
@@ -98,7 +98,7 @@ def empty_tables(players: int) -> Tables:
 
 
 def anchor_of(names: Sequence[str]) -> int:
-    """Who has 0 Elo."""
+    """The player who has 0 Elo."""
     return names.index(RANDOM) if RANDOM in names else 0
 
 

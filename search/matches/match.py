@@ -3,20 +3,21 @@
 **Pairs.** Games 2p and 2p + 1 have the same dice (keyed by seed, pair and ply) and, without dice, the same random
 opening, with seats swapped. A pair's mean is one observation: the standard error is that of the pair means. Two equal
 deterministic players score exactly 0. A match may stop by a sequential test over pairs
-(`deltaw.search.matches.sequential`).
+(`search/matches/sequential.py`).
 
-`first_only`: the first player always has the first seat, every game stands for itself, and none has a random opening
-unless asked for: "first against a perfect player".
+`first_only`: the first player always has the first seat, every game is one observation, and no game has a random
+opening unless one is asked for. This is for matches against a perfect player.
 
-**Noise.** With this probability the player on turn, whoever it is, must play a random move; drawn by (seed, pair, ply),
-so that two equal players still score exactly 0.
+**Noise.** With this probability the player on turn, whoever it is, must play a random move. It is drawn by (seed, pair,
+ply), so that two equal players still score exactly 0.
 
 **Luck adjustment** (the analysis of variance of a game with chance; a control variate). For any fixed evaluator V,
 with V(s, r) the value of the best move after roll r,
 
     X_adj = X - sum over rolls of sign [V(s, r) - E_r V(s, r)],     sign +1 where the first player is on roll, else -1
 
-has the expectation of X, as each term's is 0 whatever was played before, and a much smaller variance the better V is.
+has the same expectation as X, since the expectation of each term is 0 whatever was played before. The better V is, the
+smaller is its variance.
 
 All slots advance in lock-step, and each player decides for all of its games in one batch. Every number is keyed by
 the game, so a result does not depend on slots or threads.
@@ -50,7 +51,7 @@ OPENING_PLIES = 2
 INTERVAL = 1.96
 """standard errors to either side of a 95 % interval"""
 CHECK_PAIRS = 50
-"""a match that stops at a wanted error looks at it after every so many pairs"""
+"""pairs between two looks at the error, in a match that stops at a given error"""
 
 
 class Slots(NamedTuple):
@@ -80,7 +81,7 @@ class Record(NamedTuple):
 
 
 class MatchResult(NamedTuple):
-    """What a match says about `first`; points are per game."""
+    """The result of a match for `first`; points are per game."""
 
     game: str
     first: str
@@ -106,7 +107,7 @@ class MatchResult(NamedTuple):
     """Elo differences of the sequential test, if there was one"""
     log_likelihood_ratio: float | None = None
     accepted: float | None = None
-    """the Elo difference that the test accepted; None: it came to no end"""
+    """the Elo difference that the test accepted; None: neither"""
 
     @property
     def games_per_second(self) -> float:
@@ -114,7 +115,7 @@ class MatchResult(NamedTuple):
 
     @property
     def best(self) -> tuple[float, float]:
-        """The more precise estimate there is: (mean, standard error)."""
+        """The most precise estimate: (mean, standard error)."""
         if self.adjusted_mean is None or self.adjusted_error is None:
             return self.mean, self.standard_error
         return self.adjusted_mean, self.adjusted_error
@@ -244,8 +245,8 @@ class Match:
         self._begin(free[:n])
 
     def _count(self) -> None:
-        """Leading pairs (without them: games) that are complete. Only they count: the games that end first are the
-        short ones."""
+        """Number of leading pairs (without pairs: games) that are complete. Only these count, since the games that end
+        first are the short ones, which would bias the result."""
         over, twins = self.record.over, self._twins
         while twins * self._units < len(over) and over[twins * self._units : twins * (self._units + 1)].all():
             self._units += 1

@@ -2,20 +2,20 @@
 
     P(i beats j) = p_i / (p_i + p_j),        rating_i = 400 log10 p_i
 
-A draw counts half a win of either side. With W_i the points of player i and n_ij the games of i against j, the step (D.
-R. Hunter, "MM algorithms for generalized Bradley-Terry models", Annals of Statistics 32, 2004, equation 3)
+A draw counts as half a win for either side. With W_i the points of player i and n_ij the games of i against j, the step
+(D. R. Hunter, "MM algorithms for generalized Bradley-Terry models", Annals of Statistics 32, 2004, equation 3)
 
     p_i <- W_i / sum over j of n_ij / (p_i + p_j)
 
-raises the likelihood every time and converges wherever the maximum exists. To make it exist for players who won or lost
-every game, each two that met are given one more pair of games that the two drew: PRIOR games.
+raises the likelihood every time and converges wherever the maximum exists. So that it exists for players who won or
+lost every game, each two that met are given PRIOR more games, all drawn.
 
 Standard errors are those of the ratings' distance to the anchor, from the information matrix of theta = ln p,
 
     I_ii = sum over j of n_ij p_i p_j / (p_i + p_j)^2,      I_ij = - n_ij p_i p_j / (p_i + p_j)^2
 
-without the anchor's row and column (PRIOR games left out), inverted. Draws and pairs from the same opening vary less
-than the model thinks: the errors are rather too large.
+inverted, without the anchor's row and column, and without the PRIOR games. Draws and pairs from the same opening vary
+less than the model assumes, so the errors are rather too large.
 
 Letters: K players.
 """

@@ -1,8 +1,8 @@
 """Games of any players, kept in a file.
 
 Players take turns at moving first. With the same seed these are the games that `deltaw arena` plays: those of a pair
-have the same dice, or the same random opening. The file's ending says how they are written (`envs/record.py`); `deltaw
-analyze GAME --match FILE` reviews them.
+have the same dice, or the same random opening. The ending of the file's name decides the format (`envs/record.py`);
+`deltaw analyze GAME --match FILE` reviews them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from deltaw.search.matches.match import default_opening_plies
 from deltaw.search.players.players import Player
 
 TOGETHER = 16
-"""games side by side: players answer in batches, and what is over is kept if somebody breaks it off"""
+"""games side by side: players answer in batches, and finished games are kept if the run is broken off"""
 
 
 class Progress(NamedTuple):

@@ -1,4 +1,5 @@
-"""A round robin as commands play it: everyone meets everyone, with a progress bar, a table and a picture at the end."""
+"""A round robin for commands: every player meets every other one, with a progress bar, and a table and a picture at the
+end."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def show(result: LeagueResult, title: str, options: Any) -> None:
         table.add_row(numbers[i], name, f"{result.elo[i]:+.0f}", f"{result.error[i]:.0f}", *cells)
     unit = "points a game" if result.counts_points else "score in %"
     table.caption = (
-        f"{options.games} games a pairing, seed {result.seed}; columns: {unit}; ± is one standard error of the distance to "
-        f"{RANDOM}; each two are given {PRIOR} more games, drawn"
+        f"{options.games} games a pairing, seed {result.seed}; columns: {unit}; ± is one standard error of the "
+        f"distance to {RANDOM}; each two are given {PRIOR} more games, drawn"
     )
     Console().print(table)

@@ -2,17 +2,17 @@
 
 A *pair*, two games from the same opening with seats swapped, is one observation x, the mean score of its two games; a
 draw scores 1/2. The counts of its five values 0, 1/4, 1/2, 3/4, 1 are the **pentanomial**: its variance, unlike that of
-single games, knows that the openings favour one side. With n pairs of mean m and variance var, and the scores s0 and s1
-that two Elo differences mean,
+single games, takes into account that openings favour one side. With n pairs of mean m and variance var, and the scores
+s0 and s1 that two Elo differences correspond to,
 
     LLR = n / 2 * [(m - s0)^2 - (m - s1)^2] / var        s(elo) = 1 / (1 + 10^(-elo / 400))
 
 is the generalised log-likelihood ratio of "s1" against "s0" (to first order). The **GSPRT** accepts s1 when it reaches
 log 19, and s0 when it falls to -log 19: each error has a probability of about 0.05 = 1/20, since log((1 - 0.05) / 0.05)
 = log 19 (A. Wald, "Sequential tests of statistical hypotheses", 1945; M. Van den Bergh, "A practical introduction to
-the GSPRT", 2018, for chess programs). It is looked at after every pair, from MINIMUM on, as fewer say too little of the
-variance where most pairs are alike: simulated over four kinds of pairs and three of bounds, errors were 0.00 to 0.06
-from 64 pairs on, up to 0.26 from 16 on.
+the GSPRT", 2018, for chess programs). It is computed after every pair from MINIMUM on, since fewer pairs say too little
+about the variance where most pairs are alike. In simulations of four kinds of pairs and three of bounds, errors were
+0.00 to 0.06 from 64 pairs on, and up to 0.26 from 16 pairs on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIMIT = math.log(19.0)
 MINIMUM = 64
 """pairs before the first decision"""
 UNSEEN = 1e-3
-"""what a value of a pair that has not come up counts in the variance, so that pairs all alike have one"""
+"""count of a value that no pair has had, in the variance: so the variance is not 0 where all pairs are alike"""
 PAIR_SCORES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
@@ -61,7 +61,7 @@ def pentanomial(results: np.ndarray) -> tuple[int, int, int, int, int]:
 
 
 def moments(counts: Sequence[int]) -> tuple[float, float]:
-    """Mean score of a pair, and its variance; values that have not come up count UNSEEN in the variance."""
+    """Mean score of a pair, and its variance; values that no pair has had count UNSEEN in the variance."""
     numbers = np.asarray(counts, float)
     mean = float(numbers @ PAIR_SCORES / numbers.sum())
     padded = np.where(numbers > 0, numbers, UNSEEN)

@@ -2,8 +2,8 @@
 
 A ply is counted as TD-Gammon does (`search/players/plies.py`). At 2 plies only the best candidates of the first ply are
 searched deeper; every answer says how deep it was searched, and the deeper ones come first. With an algorithm or a
-limit the agent searches (`search/players/searcher.py`). It plays book first, search in the middle, database at the end:
-where it is given databases that know a position, it chooses from them.
+limit the agent searches (`search/players/searcher.py`). Where a database that it was given knows the position, it
+chooses from the database: so it plays a book first, searches in the middle, and uses a database at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from deltaw.search.players.searcher import NO_LIMITS, Limits, Searcher
 
 
 class Known(Protocol):
-    """Exact knowledge, such as `deltaw.search.databases.database.Database`."""
+    """Exact knowledge, such as `Database` of `search/databases/database.py`."""
 
     def moves(self, state: Any) -> list[int]:
         """Every best move of the decision `state`; empty where it is not known."""
@@ -53,10 +53,10 @@ class RankedMove(NamedTuple):
 class Agent:
     """Chooses moves with an evaluator at 1 or 2 plies, or by a search. One thread at a time: it keeps scratch memory.
 
-    `candidates`: moves searched at 2 plies, 0 for all; `margin`: how far behind the first, in outcome units, a
-    candidate may lie at 1 ply. `algorithm` ("engine", "alphabeta" ...; None: what fits the game) and `limits` make it
-    search instead; `databases` are asked first. `endings` makes the evaluator exact where something is known, by plies:
-    `functools.partial(deltaw.search.databases.bearoff.with_bearoff, table=...)`.
+    `candidates`: moves searched at 2 plies, 0 for all; `margin`: how much worse than the best move a candidate may be
+    at 1 ply, in outcome units. `algorithm` ("engine", "alphabeta" ...; None: what fits the game) and `limits` make it
+    search instead; `databases` are asked first. `endings` makes the evaluator of an agent by plies exact where
+    something is known: `functools.partial(deltaw.search.databases.bearoff.with_bearoff, table=...)`.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """One ply and two plies with an evaluator that takes batches: onnxruntime, or any function of many states at once.
 
-The compiled searches call an evaluator for one state at a time, from inside a kernel. What runs in another library is
-asked seldom and much instead: **expand** many decisions, **evaluate** all results in one call, **back up**. Plies,
-candidates and margins mean what they mean in `search/players/plies.py`, and on the same values both choose the same
-moves (a test).
+The compiled searches call an evaluator for one state at a time, from inside a kernel. An evaluator in another library
+is called seldom, with many states at once: **expand** many decisions, **evaluate** all results in one call, **back
+up**. Plies, candidates and margins mean what they mean in `search/players/plies.py`, and given the same values both
+choose the same moves (a test).
 
 Letters: n decisions, T moves of all of them together, W integers a state, K outputs, R most outcomes of a chance node.
 """
@@ -144,7 +144,7 @@ def best_replies(game: Game, evaluator: BatchEvaluator, rows: np.ndarray) -> tup
 
 
 class BatchedPlayer:
-    """Plays the move with the best value at one or two plies: `deltaw.search.players.players.EvaluatorPlayer` for an
+    """Plays the move with the best value at one or two plies: `EvaluatorPlayer` of `search/players/players.py` for an
     evaluator of batches."""
 
     def __init__(

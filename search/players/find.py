@@ -27,7 +27,7 @@ def player_names(game: Game) -> list[str]:
 def find_player(
     game: Game, text: str, plies: int = 1, candidates: int = CANDIDATES, threads: int | None = None
 ) -> Player:
-    """The player that `text` names (see `deltaw.search.players.spec`): random, perfect, a baseline, a shipped
+    """The player that `text` names (see `search/players/spec.py`): random, perfect, a baseline, a shipped
     evaluator, an evaluator file, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
     spec = parse_player(text)
     plies = spec.plies or plies

@@ -1,8 +1,8 @@
-"""GNU Backgammon as an opponent, through the optional package `gnubg-nn` (its neural networks and search, GPL,
-nothing of it is copied here).
+"""GNU Backgammon as an opponent, through the optional package `gnubg-nn`, which holds its neural networks and search.
+The package is under the GPL, and none of its code is copied here.
 
-Plies are counted as everywhere here: 1 ply is what gnubg calls 0-ply, 2 plies its 1-ply (with its own move filter).
-It is one engine with one cache, so it runs in one thread.
+Plies are counted as in `search/players/plies.py`: 1 ply is what gnubg calls 0-ply, and 2 plies are its 1-ply (with its
+own move filter). It is one engine with one cache, so it runs in one thread.
 
 A gnubg board is 2 x 25 counts, opponent then the side on roll, each from its own end: points 1..24, bar.
 """

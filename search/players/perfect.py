@@ -1,13 +1,13 @@
 """Perfect play where a game is solved: shipped tables and books first (`search/databases/database.py`), then the solver
 (`search/solvers/exact.py`).
 
-A *best* move is one of best score, so the perfect player wins as soon as possible and loses as late as possible, where
-scores count plies (Connect Four: 22 minus the winner's stones; tables with distances); where they do not (Othello:
-discs; games that the engine searches to their end: the outcome alone) it keeps what they count. Equally good moves are
-drawn by (seed, game, ply).
+A *best* move has the best score. Where scores count plies (Connect Four: 22 minus the winner's stones; tables with
+distances), the perfect player wins as soon as possible and loses as late as possible. Elsewhere it gets the best of
+what the scores count: discs in Othello, and the outcome alone in games that the engine searches to their end. Equally
+good moves are drawn by (seed, game, ply).
 
-Every position is solved once a symmetry class: what is known is kept as the class keys of the best results, which a
-mirror image shares, and what took long is kept on disk (`search/databases/solved_positions.py`). Exact answers depend
+One position of each symmetry class is solved. The answer is kept as the class keys of the best results, which a mirror
+image shares, and answers that took long are kept on disk (`search/databases/solved_positions.py`). Exact answers depend
 neither on threads nor on what was asked before.
 
 Measured, Connect Four, 300 games on one core: about 50 s of solving the first time that `points_2@ties=random` begins
@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
 
 
 class Exact:
-    """What is known of a game's positions, and a memory of it. Raises InputError for games with chance or not for
+    """Exact knowledge of a game's positions, which it remembers. Raises InputError for games with chance or not for
     two."""
 
     def __init__(self, game: Game, threads: int | None = None, nodes: int | None = None) -> None:

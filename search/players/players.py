@@ -1,8 +1,8 @@
-"""Players: who moves, for many games at once.
+"""Players choose moves, for many games at once.
 
 A player gets a batch of decisions (dice rolled) and returns the results of its moves. It never sees whom it plays
 against, and its answer to one decision does not depend on the other decisions of the batch, nor on the number of
-threads. How people name players is told in `deltaw.search.players.spec`.
+threads. `search/players/spec.py` says how people name players.
 
 Letters: n decisions, W integers a state, M most moves of a decision.
 """
@@ -37,7 +37,7 @@ class Player(Protocol):
 
 
 class EvaluatorPlayer:
-    """Plays the move with the best value at one or two plies (`deltaw.search.players.plies`)."""
+    """Plays the move with the best value at one or two plies (`search/players/plies.py`)."""
 
     def __init__(
         self,

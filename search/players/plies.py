@@ -26,7 +26,7 @@ MARGIN = 0.2
 
 
 def ply_label(plies: int) -> str:
-    """What a player's name says about its search: nothing at 1 ply."""
+    """The part of a player's name that tells its plies; empty at 1 ply."""
     return "" if plies == 1 else f" {plies}-ply"
 
 

@@ -1,4 +1,4 @@
-"""One way to search for whoever wants a move: the engine or any textbook algorithm, an evaluator, and limits."""
+"""One interface to all searches: the engine or any textbook algorithm, an evaluator, and limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_LIMITS = Limits()
 
 
 def default_algorithm(game: Game) -> str:
-    """What fits the game: the engine, expectiminimax for chance, max^n for more than two players."""
+    """The algorithm that fits the game: the engine, expectiminimax with chance, max^n for more than two players."""
     if game.rules.num_players > 2:
         return "max_n"
     return "expectiminimax" if game.rules.max_chance > 0 else ENGINE

@@ -1,9 +1,9 @@
 """A player that searches: the engine or any textbook algorithm, for many games at once.
 
-Decisions are shared out among threads, each with a searcher of its own, and each decision is searched from an empty
-table: so a move depends on its position alone, not on the games beside it nor on the number of threads. (A limit of
-seconds is the exception: how deep a second reaches is never the same twice.) The table is small, so that emptying it
-takes less time than a shallow search.
+Decisions are shared among threads, each with a searcher of its own, and each decision is searched from an empty table.
+So a move depends on its position alone, not on the other games or on the number of threads. (A limit of seconds is the
+exception: the depth reached in a second varies.) The table is small, so that emptying it takes less time than a shallow
+search.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ that a single search takes, most of the difference being the emptying"""
 
 
 class SearchingPlayer:
-    """Plays the best move of a search (`deltaw.search.players.searcher`)."""
+    """Plays the best move of a search (`search/players/searcher.py`)."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class SearchingPlayer:
 
 
 class _Seeker:
-    """What one thread searches with."""
+    """The searcher of one thread."""
 
     def __init__(self, game: Game, evaluator: Evaluator | Baseline, algorithm: str | None, limits: Limits) -> None:
         self._engine: Engine | None = None

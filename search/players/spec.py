@@ -1,4 +1,4 @@
-"""What a person writes to name a player: `NAME` or `NAME@SETTING=VALUE,...`.
+"""The text by which a person names a player: `NAME` or `NAME@SETTING=VALUE,...`.
 
     network                        1 ply, the first of equally good moves
     network@plies=2                2 plies, as TD-Gammon counts them
@@ -8,7 +8,7 @@
     network@seconds=0.1            ... as deep as a tenth of a second reaches: not repeatable
     network@algorithm=alphabeta,depth=4
 
-NAME is a shipped evaluator, an evaluator file, a baseline, or one of the players that `deltaw.search.players.players`
+NAME is a shipped evaluator, an evaluator file, a baseline, or one of the players that `search/players/players.py`
 lists.
 """
 
@@ -56,7 +56,7 @@ class PlayerSpec(NamedTuple):
 
 
 def parse_player(text: str) -> PlayerSpec:
-    """The player that `text` names. Raises InputError for settings that there are not, or that make no sense."""
+    """The player that `text` names. Raises InputError for settings that do not exist or make no sense."""
     name, at, settings = text.rpartition("@")
     if not at or "=" not in settings or os.path.isfile(text):
         return PlayerSpec(text)

@@ -1,4 +1,4 @@
-"""Threads that share out a batch of work, each with scratch memory of its own."""
+"""Threads that share a batch of work, each with scratch memory of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scratch = TypeVar("Scratch")
 
 
 class Workers(Generic[Scratch]):
-    """Threads, each with scratch memory of its own, that share out the rows of a batch. Kernels run without the GIL."""
+    """Threads, each with scratch memory of its own, that share the rows of a batch. Kernels run without the GIL."""
 
     def __init__(self, threads: int | None, make: Callable[[], Scratch]) -> None:
         self._scratch = [make() for _ in range(threads or cores())]

@@ -28,5 +28,5 @@ class Solver(Protocol):
     def solve(self, state: Any, control: np.ndarray, *, best: bool = True) -> Solution:
         """The exact score of `state`, and with `best` every best move; polls `control` (`envs/control.py`) at least
         every few thousand nodes and raises `Stopped` when it was stopped. Runs in the calling thread; callers use
-        `deltaw.envs.control.supervised`."""
+        `supervised` of `envs/control.py`."""
         ...

@@ -19,9 +19,11 @@ Scores are those of the game's `score`: 22 minus the winner's stones, negative f
 those of the game.
 
     memory, int64 [SCRATCH + entries]
-        [0 .. SHIFT)     scratch: for each number of stones the moves, sorted, and the threats that each leaves, LIST of both
+        [0 .. SHIFT)     scratch: for each number of stones the moves, sorted, and the threats that each leaves, LIST of
+                         both
         [SHIFT]          how many bits of a mixed key are below the number of its bucket
-        [SCRATCH ..]     the table, two entries a bucket: tag 39 bits, log2 of the work 6, lower bound + BIAS 6, upper bound + BIAS 6
+        [SCRATCH ..]     the table, two entries a bucket: tag 39 bits, log2 of the work 6, lower bound + BIAS 6, upper
+                         bound + BIAS 6
 """
 
 from __future__ import annotations

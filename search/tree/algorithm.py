@@ -1,13 +1,13 @@
-"""What a search algorithm is, where it is found, and how one is run.
+"""The contract of a search algorithm, how algorithms are found, and how one is run.
 
 A file in `search/algorithms/` *is* the registration; it ends with `ALGORITHM = Algorithm(...)`. Its kernel
 
     run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack) -> value for the player in seat `me`
 
 searches `state` `depth` moves deep. Where the algorithm has windows it is fail-soft: a value v <= alpha is an upper
-bound, v >= beta a lower one, anything between exact. A line ends with `leaf_value` (`search/tree/stack.py`), which asks
-the evaluator only while the game is on and counts in `control[OPEN]` that it did. Whatever else an answer rests on that
-is no finished game, such as a move that was left out, is counted there too. A run that was told to stop
+bound, v >= beta is a lower bound, and a value between them is exact. A line ends with `leaf_value`
+(`search/tree/stack.py`), which asks the evaluator only while the game is on, and counts this in `control[OPEN]`.
+Anything else that proves nothing, such as a move that was left out, is counted there too. A run that was told to stop
 (`envs/control.py`) returns at once with anything.
 
     evaluate_state    one run: the value and the number of nodes that the textbook speaks of
@@ -63,10 +63,10 @@ class Algorithm(NamedTuple):
     """wants a leaf that values a state for everybody: leaf.evaluate(rules, leaf.weights, state, work, out
     [num_players], the mover first)"""
     memory: Any = None
-    """memory(game, depth) -> `stack.memory`, for one that needs some of its own; raises InputError where it would be
-    too much"""
+    """memory(game, depth) -> `stack.memory`, for an algorithm that needs memory of its own; raises InputError where it
+    would be too much"""
     extra: Any = None
-    """extra(options) -> plies beyond the depth that a line may be searched: the stack has so many rows more"""
+    """extra(options) -> plies beyond the depth that a line may be searched: the stack has as many rows more"""
     check: Any = None
     """check(options): raises InputError for knobs that make no sense"""
 
@@ -81,7 +81,7 @@ class RootMove(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     move: int | None
     """the best move, the first of equals; None where the game is over or a chance event is due"""
@@ -98,7 +98,7 @@ class SearchResult(NamedTuple):
     """moves searched to the end; 0 where a limit left no time for one"""
     seconds: float
     complete: bool
-    """the depth that was asked for was searched, or a greater one would change nothing: the answer is `proven`"""
+    """the requested depth was searched, or a greater depth would change nothing, as the answer is `proven`"""
     distance: int | None = None
     """plies to the end of a game that is proven to be won or lost, where the search counts them"""
     proven: bool = False
@@ -131,7 +131,8 @@ def _check_fit(algorithm: Algorithm, game: Game) -> None:
     if not fewest <= game.rules.num_players <= most:
         fitting = [a.name for a in algorithms().values() if a.players[0] <= game.rules.num_players <= a.players[1]]
         raise InputError(
-            f"{algorithm.name} is not for {game.rules.num_players} players, which {game.name} has; use {' or '.join(fitting)}"
+            f"{algorithm.name} is not for {game.rules.num_players} players, which {game.name} has; "
+            f"use {' or '.join(fitting)}"
         )
     if game.rules.max_chance > 0 and not algorithm.chance:
         fitting = [a.name for a in algorithms().values() if a.chance]
@@ -163,7 +164,8 @@ def make_bench(
     visitor: Visitor = NOBODY,
     table: Any = None,
 ) -> Bench:
-    """`options`: None for the algorithm's own; `table`: one to go on with, where the algorithm wants one."""
+    """`options`: None for the algorithm's own; `table`: a transposition table to go on with, where the algorithm wants
+    one."""
     if isinstance(algorithm, str):
         algorithm = find_algorithm(algorithm)
     _check_fit(algorithm, game)
@@ -382,7 +384,7 @@ def _with_variation(
 
 
 def _unsearched(bench: Bench, state: Any, depth: int, start: float) -> SearchResult:
-    """No time for anything: the first move, as the game orders them."""
+    """The result where no level was completed: the first move in the game's order."""
     game = bench.game
     bench.stack.control[:] = make_control()
     move = game.moves(state)[0]

@@ -8,8 +8,8 @@ here
     a linear evaluator      one vector of weights and two lists, summed in float64; no first layer to keep
     a network               all of `search/evaluators/leaf.py`, but forgets the last position each time
 
-and a value depends on the position alone, to the last bit, in whatever order positions come: what transposition tables
-and the equality of pruning searches rest on.
+A value depends on the position alone, to the last bit, in whatever order positions come. Transposition tables rely on
+this, and so do the tests that pruning searches are equal to minimax.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _sharing(function: Any) -> Any:
 
 @functools.cache
 def _opposed(evaluate: Any) -> Any:
-    """Two players: what one gains the other loses."""
+    """Two players: what one gains, the other loses."""
 
     @kernel
     def evaluate_both(rules, weights, state, work, out):

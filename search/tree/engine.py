@@ -27,7 +27,7 @@ from deltaw.search.tree.transposition import DEFAULT_ENTRIES, make_table
 QUIET_PLIES = 8
 SINGULAR_MARGIN = 0.1
 DEEP_ENOUGH = 128
-"""plies: the depth of a search that has only a limit of time or nodes"""
+"""depth, in plies, of a search that has only a limit of time or nodes"""
 
 
 def default_options(game: Game) -> Options:
@@ -61,7 +61,7 @@ class Engine:
         self.use(evaluator)
 
     def use(self, evaluator: Evaluator | Baseline) -> None:
-        """Goes on with another evaluator; what the table knows from the old one is not found any more."""
+        """Goes on with another evaluator; the entries of the old one are no longer found in the table."""
         self.deep = deep(self.game, evaluator)
         self.control[VERSION] = self.deep.version
 

@@ -1,10 +1,12 @@
-"""The engine: one searcher made of what is worth combining, for any deterministic game of two players.
+"""The engine: one searcher that combines several techniques, for any deterministic game of two players.
 
-    descent by levels with aspiration windows   principal variation search   transposition table   move ordering
-    quiescence and singular extension where a game marks noisy moves   null move where it is asked for
+    always                          descent by levels with aspiration windows, principal variation search, a
+                                    transposition table, move ordering
+    where a game marks noisy moves  quiescence and singular extension
+    where it is asked for           null move
 
 `search_node` is written in numbered steps; `search/tree/engine_root.py` calls it level by level from the root;
-`search/tree/engine.py` is the side that people call.
+`search/tree/engine.py` is the interface to call.
 
 **Promise.** With `PLAIN` options the value is that of minimax at the same depth, and `Visitor`s see proven bounds. The
 other options are selective: quiescence, singular extension and null move are heuristics, and deeper table entries
@@ -12,7 +14,7 @@ answer for shallower ones.
 
 **Wins are counted in plies.** With `step` > 0 a finished game of the largest outcome `top` is worth top - ply x step,
 so that a quicker win and a slower loss are better; in the table such values are counted from the node itself.
-Evaluations are kept below `top` - MARGIN, so that whatever lies above is a proven win.
+Evaluations are kept below `top` - MARGIN, so that any value above this is a proven win.
 
 **Proven positions.** A position whose value rests on finished games alone, on no evaluation, is stored with the depth
 PROVEN and answers at any depth; when the root is one, the descent ends.
@@ -42,7 +44,7 @@ HISTORY, HISTORY_SIZE = 8, 4096
 CONTROL_SIZE = HISTORY + HISTORY_SIZE
 
 MARGIN = 2.0**-9
-"""evaluations stay so far below a certain win: room for 2^11 plies of STEP"""
+"""distance of evaluations below a certain win: room for 2^11 plies of STEP"""
 STEP = 2.0**-20
 
 TABLE_MOVE, FIRST_KILLER, SECOND_KILLER = 1 << 60, 1 << 59, 1 << 58
@@ -54,15 +56,16 @@ class Options(NamedTuple):
     deeper: int = 1
     """1: table entries of deeper searches answer for shallower ones; 0: only those of the same depth do"""
     table_from: int = 2
-    """shallowest depth at which the table is asked: below, a position is searched faster than it is found"""
+    """shallowest depth at which the table is asked: at smaller depths a search is faster than a look-up"""
     quiet_plies: int = 0
     """longest line of noisy moves behind the horizon; 0: no quiescence"""
     singular_margin: float = 0.0
-    """a table move better than all others by so much, in outcome units, is searched one ply deeper; 0: never"""
+    """margin in outcome units: a table move that is better than all others by more is searched one ply deeper; 0:
+    never"""
     null_reduction: int = 0
     """plies saved by letting the opponent move twice; 0: no null move"""
     step: float = STEP
-    """what a ply of delay costs a win"""
+    """cost of a ply by which a win is delayed"""
     aspiration: float = 0.05
     """half width of the first window of a level, in outcome units"""
     ties: int = 0
@@ -76,7 +79,7 @@ PLAIN = Options(deeper=0, table_from=1, step=0.0)
 
 
 class Memory(NamedTuple):
-    """What one engine carries along: as few arrays as possible, since each costs a nanosecond a node."""
+    """The memory of an engine: as few arrays as possible, since each costs a nanosecond a node."""
 
     frames: np.ndarray
     """int64 [P, 2 M + 3 + P]: of each ply the moves, their scores, two killers, and the best line with its length

@@ -1,8 +1,8 @@
 """The engine's root: descent by levels (iterative deepening) with aspiration windows over `search/tree/engine_node.py`.
 
 Each level searches the moves of the root in the order that the last one left, the best first. A level that a limit
-breaks off still counts as far as it came: its first move was the last level's best, so what was found after it can only
-be better.
+breaks off is used as far as it was searched: its first move was the last level's best, so a move found after it can
+only be better.
 
 Letters: P plies, M most moves of a decision, W integers a state.
 
@@ -39,8 +39,8 @@ class Root(NamedTuple):
 
 
 DEPTH, BEST, PROVEN, MOVES, PARTIAL = range(5)
-"""Root.found: last level completed; index of the best move; whether the value is proven; number of moves; whether a
-level was broken off after it and its best move taken"""
+"""Root.found: last level completed; index of the best move; whether the value is proven; number of moves; whether the
+next level was broken off and its best move taken"""
 
 
 @kernel

@@ -2,8 +2,8 @@
 
 Numba passes an array as seven words and counts its references, atomically, wherever a kernel has more than a few exits:
 a third of the time of a search that takes 70 ns a node. `pointer_to(array)` is one word and is not counted. It is
-indexed like a one-dimensional array, by numbers from 0, nothing is checked, and somebody must keep the array alive:
-take the pointer in the kernel that was given the array, and do not let it out.
+indexed like a one-dimensional array, by numbers from 0. Nothing is checked, and the caller must keep the array alive:
+take the pointer in the kernel that was given the array, and never return or store it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The tree that a search went through, rebuilt from what a `Visitor` hears: what was looked at, what was proven, what
-was cut off.
+"""The tree that a search went through, rebuilt from what a `Visitor` is told: which nodes were visited, which bounds
+were proven, and what was cut off.
 
 `record` gives the visits in their order; `searched_tree` puts them into the tree of the game. Letters: V visits, W
 integers a state.
@@ -32,7 +32,7 @@ EQUAL = 1e-12
 
 
 class Visit(NamedTuple):
-    """A node as the visitor was told of it."""
+    """A node as it was told to the visitor."""
 
     state: Any
     depth: int
@@ -181,7 +181,8 @@ def full_tree(game: Game, state: Any, depth: int) -> Spot:
         leaves += not spot.below
         if leaves + len(open_) > MOST_LEAVES:
             raise InputError(
-                f"more than {MOST_LEAVES} leaves {depth} moves deep: too many to draw; choose a smaller depth, or a later position"
+                f"more than {MOST_LEAVES} leaves {depth} moves deep: too many to draw; "
+                "choose a smaller depth, or a later position"
             )
     return root
 
@@ -201,10 +202,9 @@ class Seen(NamedTuple):
 
 
 def nested(game: Game, log: Sequence[Visit]) -> list[Seen]:
-    """Who was visited on whose behalf, found from the order: a node is left after everything below it, and before its
-    parent.
+    """The visits as trees, found from their order: a node is left after everything below it, and before its parent.
 
-    Searches that jump about (SSS*) leave several pieces, the root's last.
+    Searches that jump between nodes (SSS*) give several trees, of which the root's is the last.
     """
     successors = functools.cache(lambda state: {way.state for way in ways(game, state)} | {_passed(game, state)})
     pieces: list[Seen] = []
@@ -256,7 +256,7 @@ def _mark(game: Game, spot: Spot, seen: Seen, exact: bool) -> None:
 
 
 def _learn(spot: Spot, visit: Visit, exact: bool) -> None:
-    """Bounds of an exact search at this depth hold together; otherwise the last word counts."""
+    """Bounds of exact searches at this depth all hold, so they are combined; otherwise the last ones count."""
     lower, upper = (visit.lower, visit.upper) if spot.for_max else (-visit.upper, -visit.lower)
     if not exact:
         spot.lower, spot.upper = lower, upper
@@ -278,7 +278,7 @@ def _child(game: Game, spot: Spot, visit: Visit) -> Spot:
 
 
 def tighten(game: Game, spot: Spot) -> None:
-    """Bounds as narrow as the nodes below allow, of which unvisited ones may be worth anything. Precondition: an exact
+    """Makes bounds as narrow as the nodes below allow; unvisited nodes may have any value. Precondition: an exact
     search."""
     for child in spot.below:
         tighten(game, child)
@@ -327,7 +327,7 @@ def searched_tree(
     *,
     options: Any = None,
 ) -> Searched:
-    """The whole tree `depth` moves below `state`, and what one run of the algorithm made of it.
+    """The whole tree `depth` moves below `state`, with the bounds and cut-offs of one run of the algorithm.
 
     Raises InputError for more than `MOST_LEAVES` leaves, more than two players, and where algorithm, evaluator and game
     do not fit.

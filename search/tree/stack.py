@@ -1,5 +1,5 @@
-"""What every recursive search carries along: scratch memory a ply, the control array, a visitor for those who learn
-from the tree.
+"""The things that every recursive search carries along: scratch memory for each ply, the control array, and a visitor
+for learners that use the tree.
 
 Letters: D deepest depth, M most moves of a decision, W integers a state.
 """
@@ -16,7 +16,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 
 DEEPEST = 1000
-"""plies; a recursion of so many still fits the machine's stack"""
+"""plies; a recursion of this depth still fits the machine's stack"""
 
 
 class Stack(NamedTuple):
@@ -40,7 +40,8 @@ class Stack(NamedTuple):
 
 
 class Visitor(NamedTuple):
-    """Somebody who looks at every node that a search has finished: search-bootstrapped learning, tests, drawings."""
+    """An observer that is shown every node that a search has finished: for search-bootstrapped learning, tests and
+    drawings."""
 
     visit: Any
     """visit(memory, state, depth, lower, upper): `lower` <= value <= `upper` has been proven of the node searched

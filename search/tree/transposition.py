@@ -8,8 +8,8 @@ One int64 array [buckets x 2, 4]; a bucket of two entries is one cache line:
 
 `bound` is LOWER (value >= the stored one), UPPER or EXACT. depth' is the depth, and PROVEN is added where the value
 rests on finished games alone. The first entry of a bucket keeps the deeper search of the same generation, the second
-one takes whatever comes last (Breuker, Uiterwijk and van den Herik, "Replacement schemes for transposition tables",
-1994: TWODEEP).
+one takes the latest entry (Breuker, Uiterwijk and van den Herik, "Replacement schemes for transposition tables", 1994:
+TWODEEP).
 """
 
 from __future__ import annotations

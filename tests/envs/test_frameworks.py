@@ -323,7 +323,7 @@ def test_pettingzoo_renders_the_same_boards(aec):
     ("missing", "use", "extra"),
     [
         ("pettingzoo", "import deltaw.envs.fronts.aec", "zoo"),
-        ("pyspiel", "from search import spiel; spiel.spiel_game('nim')", "peers"),
+        ("pyspiel", "from deltaw.search.doors import openspiel; openspiel.spiel_game('nim')", "peers"),
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(missing, use, extra):

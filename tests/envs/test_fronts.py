@@ -49,8 +49,8 @@ def test_gymnasium_finds_nothing_wrong(name, versus):
 
 def test_ids_are_made_from_names_without_loading_games():
     code = (
-        "import sys, envs, gymnasium; from envs import games;"
-        "print(all(envs.environment_id(n, v) in gymnasium.registry for n in games.names() for v in (False, True)),"
+        "import sys, gymnasium; from deltaw.envs import fronts, games;"
+        "print(all(fronts.environment_id(n, v) in gymnasium.registry for n in games.names() for v in (False, True)),"
         "any(m.startswith('deltaw.envs.games.') for m in sys.modules), 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -108,7 +108,8 @@ def test_forced_moves_may_be_left_out():
     states = [state for state, _ in replay(BACKGAMMON, record)]
     assert any(hops_text(states[i], record.events[i].code) for i in forced)  # a forced move that is one
     for i in forced:
-        cell = f"{BACKGAMMON.chance_text(states[i - 1], record.events[i - 1].code)}: {hops_text(states[i], record.events[i].code)}".rstrip()
+        dice = BACKGAMMON.chance_text(states[i - 1], record.events[i - 1].code)
+        cell = f"{dice}: {hops_text(states[i], record.events[i].code)}".rstrip()
         assert cell in text
     assert MAT.read(BACKGAMMON, text)[0].events == record.events
 

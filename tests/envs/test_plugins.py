@@ -71,7 +71,8 @@ def make(name, number):
         return 0.5 if state.pins & 1 else -0.5
 
     return plain_game(
-        name, name.capitalize(), State, board=(1, number), masks=("pins",), text={"baselines": {"odd": Baseline("odd", "value", odd, "a guess")}},
+        name, name.capitalize(), State, board=(1, number), masks=("pins",),
+        text={"baselines": {"odd": Baseline("odd", "value", odd, "a guess")}},
         initial=initial, legal_moves=legal_moves, play=play, outcome=outcome, max_moves=2 * number,
     )
 
@@ -128,7 +129,8 @@ def run(site: Path, *words: str, folder: Path = ROOT, text: str = "") -> subproc
     """A command with the packages of `site` installed; errors are not hidden."""
     known = os.pathsep.join(filter(None, [str(site), str(ROOT), os.environ.get("PYTHONPATH", "")]))
     return subprocess.run(
-        [sys.executable, *words], env=os.environ | {"PYTHONPATH": known}, cwd=folder, input=text, capture_output=True, text=True
+        [sys.executable, *words], env=os.environ | {"PYTHONPATH": known}, cwd=folder, input=text, capture_output=True,
+        text=True,
     )  # fmt: skip
 
 
@@ -180,7 +182,8 @@ if __name__ == "__main__":
         _, info = many.reset(seed=3)
         assert info["action_mask"].shape == (2, 14), info
         for _ in range(12):
-            _, reward, over, _, info = many.step(np.array([np.flatnonzero(m)[0] if m.any() else 0 for m in info["action_mask"]]))
+            actions = [np.flatnonzero(m)[0] if m.any() else 0 for m in info["action_mask"]]
+            _, reward, over, _, info = many.step(np.array(actions))
         many.close()
     from deltaw.envs import games
     assert "broken" in games.names() and "deltaw/Broken-v0" in gym.registry
@@ -267,11 +270,12 @@ def test_settings_of_the_package(site, tmp_path):
 
 
 def test_the_conformance_tests_and_the_benchmarks_find_it(site):
-    words = ("-q", "-n", "0", "-p", "no:cacheprovider", "tests/test_games.py", "-k", "kayles and not short")
+    words = ("-q", "-n", "0", "-p", "no:cacheprovider", "tests/envs/test_games.py", "-k", "kayles and not short")
     assert good(run(site, "-m", "pytest", *words)).count(".") >= 25
     code = (
         "from benchmarks import bench_rules as b; from benchmarks.measure import Settings; import inspect\n"
-        "from envs import games; print([g.name for g in games.load_all()], 'load_all' in inspect.getsource(b.bench_expand))"
+        "from envs import games\n"
+        "print([g.name for g in games.load_all()], 'load_all' in inspect.getsource(b.bench_expand))"
     )
     out = good(run(site, "-c", code))
     assert "'kayles'" in out

@@ -148,8 +148,9 @@ def test_static_values_and_probabilities_are_finite_numbers():
 @pytest.mark.parametrize(
     ("text", "seat"),
     [
-        ("twice", 0), ("twice/0", 0), ("twice/0/0", 1), ("twice/0/1", 1), ("twice/0/1/0", 0), ("twice/1/0", 1), ("twice/1/0/0", 0),
-        ("min", 1), ("min/0", 0), ("min/1", 0), ("dice", 1), ("dice/0", 1), ("dice/1", 1), ("luck/0", 1), ("luck/0/0", 1), ("leaf", 0),
+        ("twice", 0), ("twice/0", 0), ("twice/0/0", 1), ("twice/0/1", 1), ("twice/0/1/0", 0), ("twice/1/0", 1),
+        ("twice/1/0/0", 0), ("min", 1), ("min/0", 0), ("min/1", 0), ("dice", 1), ("dice/0", 1), ("dice/1", 1),
+        ("luck/0", 1), ("luck/0/0", 1), ("leaf", 0),
     ],
 )  # fmt: skip
 def test_whose_turn_it_is(text, seat):
@@ -199,8 +200,9 @@ def test_leaves_may_be_written_out():
 @pytest.mark.parametrize(
     ("name", "tree", "worth"),
     [
-        ("mixed", trees_chance.MIXED, 3), ("A", trees.TREE_A, 3), ("A2", trees.tree_a2(-30, -30), 0), ("A2-between", trees.tree_a2(5, -5), 0),
-        ("A2-high", trees.tree_a2(30, 30), 0), ("D", trees_chance.tree_d(1, 2, 3, 4), 2.1), ("D-stretched", trees_chance.tree_d(1, 20, 30, 400), 40.9),
+        ("mixed", trees_chance.MIXED, 3), ("A", trees.TREE_A, 3), ("A2", trees.tree_a2(-30, -30), 0),
+        ("A2-between", trees.tree_a2(5, -5), 0), ("A2-high", trees.tree_a2(30, 30), 0),
+        ("D", trees_chance.tree_d(1, 2, 3, 4), 2.1), ("D-stretched", trees_chance.tree_d(1, 20, 30, 400), 40.9),
         ("horizon", trees.HORIZON, 0), ("singular", trees.SINGULAR, 0), ("continuation", trees.CONTINUATION, 9),
         ("zugzwang", trees.ZUGZWANG, 5), ("null-move", trees.NULL_MOVE, 1), ("fallible", trees.FALLIBLE, 2),
     ],

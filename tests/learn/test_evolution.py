@@ -1,5 +1,5 @@
 """Genomes, fitness by games, and the learner around them. The oracle of fitness is the arena:
-`deltaw.search.matches.match` plays the same games with other code."""
+`search/matches/match.py` plays the same games with other code."""
 
 from __future__ import annotations
 
@@ -269,8 +269,8 @@ def test_metrics_name_what_was_played():
     metrics = run(evolution, 3)
     assert metrics.games == evolution.games == 3 * 16 * 16
     assert {
-        "ga/best", "ga/mean", "ga/median", "ga/worst", "ga/sigma", "ga/diversity", "ga/elite_retest", "ga/elite_expected",
-        "ga/hall_of_fame", "play/game_length",
+        "ga/best", "ga/mean", "ga/median", "ga/worst", "ga/sigma", "ga/diversity", "ga/elite_retest",
+        "ga/elite_expected", "ga/hall_of_fame", "play/game_length",
     } == set(metrics.scalars)  # fmt: skip
     assert all(np.isfinite(value) for value in metrics.scalars.values())
     assert 5 <= metrics.scalars["play/game_length"] <= 9

@@ -262,7 +262,8 @@ def test_folders_of_this_machine_stay_here(run, tmp_path):
 def test_a_file_that_differs_is_not_written(run, tmp_path, monkeypatch):
     other = random_evaluator(games.load("connect_four"), 3)
     monkeypatch.setattr(
-        export, "load_evaluator", lambda path, game=None: evaluator("connect_four_linear") if game is None else other
+        "deltaw.learn.exports.export.load_evaluator",
+        lambda path, game=None: evaluator("connect_four_linear") if game is None else other,
     )
     (tmp_path / "x.safetensors").write_bytes(b"older")
     status, _, err = run("from=a.safetensors", "to=x.safetensors", "positions=50")

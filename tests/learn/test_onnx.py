@@ -302,15 +302,15 @@ def test_the_documents_python_runs(block, tmp_path, monkeypatch):
 @pytest.mark.parametrize("command", [line.split("  #")[0] for block in blocks("sh") for line in block.splitlines()])
 def test_the_documents_commands_are_understood(command):
     words = command.split()
-    assert words[0] == "python"
-    if words[1] == "-m" and words[2] == "deltaw.learn.export":
+    if words[:2] == ["deltaw", "export"]:
         with initialize_config_module("deltaw.conf", version_base="1.3"):
-            raw = compose("export", overrides=words[3:])
+            raw = compose("export", overrides=words[2:])
         export.check_options(raw)
         assert raw.head is None or raw.head in HEADS
-    elif words[1] == "-m":
-        {"deltaw.search.arena": arena, "deltaw.search.analyze": analyze}[words[2]].parser().parse_args(words[3:])
+    elif words[0] == "deltaw":
+        {"arena": arena, "analyze": analyze}[words[1]].parser().parse_args(words[2:])
     else:
+        assert words[0] == "python"
         assert (ROOT / words[1]).exists()
 
 

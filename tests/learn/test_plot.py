@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from deltaw.learn import plot
-from deltaw.learn.watch.curves import read_curve
+from deltaw.learn.watch.curves import _panel, read_curve
 
 pytest.importorskip("matplotlib")
 
@@ -68,7 +68,7 @@ def test_what_the_panels_show(runs):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     curves = [read_curve(run, "strong", 0) for run in runs]
     figure, axes = pyplot.subplots()
-    plot._panel(axes, curves, "seconds", True)
+    _panel(axes, curves, "seconds", True)
     one, two, three, _ = axes.lines
     assert list(one.get_xdata()) == [20 / 60, 1.0], "the measurement at 0 has no logarithm"
     assert list(one.get_ydata()) == pytest.approx([0.1, 0.3])

@@ -376,7 +376,10 @@ def test_a_browser_shows_it(tmp_path, monkeypatch):
         browser.get(target.as_uri())
         assert browser.get_log("browser") == []
         assert browser.title.startswith("Connect Four")
-        broken = "return [...document.querySelectorAll('img, svg')].filter(p => !(p.naturalWidth ?? 1) || !p.getBoundingClientRect().height).length"
+        broken = (
+            "return [...document.querySelectorAll('img, svg')]"
+            ".filter(p => !(p.naturalWidth ?? 1) || !p.getBoundingClientRect().height).length"
+        )
         assert browser.execute_script(broken) == 0
         assert browser.execute_script("return document.images.length") >= 5
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -1,4 +1,4 @@
-"""Evolution beside sparring partners. The oracles: `deltaw.learn.learners.evolution` by itself for the partners, and
+"""Evolution beside sparring partners. The oracles: `learn/learners/evolution.py` by itself for the partners, and
 the same population against partners that were saved to files."""
 
 from __future__ import annotations

@@ -335,7 +335,8 @@ from deltaw.envs import games
 from deltaw.search.tree.algorithm import algorithms, evaluate_state, make_bench
 wanted = {wanted}
 for name, algorithm in algorithms().items():
-    for game, baseline, text, depth in (("tic_tac_toe", "open_lines", "X---O----", 4), ("trees_chance", "static", "mixed", 4)):
+    trees = ("tic_tac_toe", "open_lines", "X---O----", 4), ("trees_chance", "static", "mixed", 4)
+    for game, baseline, text, depth in trees:
         game = games.load(game)
         fits = algorithm.players[0] <= game.rules.num_players <= algorithm.players[1]
         if fits and algorithm.chance >= (game.rules.max_chance > 0) and (not wanted or name in wanted):

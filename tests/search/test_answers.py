@@ -80,7 +80,8 @@ def test_dice_are_searched_by_expectiminimax(answer):
 
 def test_solving(answer):
     assert answer("tic_tac_toe", "--solve") | {"nodes": 0} == {
-        "position": "start", "dice": None, "score": 0, "best": ["a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"], "nodes": 0,
+        "position": "start", "dice": None, "score": 0, "nodes": 0,
+        "best": ["a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"],
     }  # fmt: skip
     won = answer("connect_four", "32164625", "--solve")
     assert (won["score"], won["best"]) == (11, ["3"])

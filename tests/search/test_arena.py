@@ -338,9 +338,9 @@ def test_json(capsys, tmp_path):
     result = json.loads(out)
     assert status == 0
     assert set(result) == {
-        "game", "first", "second", "games", "mean", "standard_error", "adjusted_mean", "adjusted_error", "outcomes", "plies",
-        "seconds", "seed", "games_per_second", "luck", "plies_first", "plies_second", "noise", "first_only", "pentanomial",
-        "hypotheses", "log_likelihood_ratio", "accepted", "score", "elo",
+        "game", "first", "second", "games", "mean", "standard_error", "adjusted_mean", "adjusted_error", "outcomes",
+        "plies", "seconds", "seed", "games_per_second", "luck", "plies_first", "plies_second", "noise", "first_only",
+        "pentanomial", "hypotheses", "log_likelihood_ratio", "accepted", "score", "elo",
     }  # fmt: skip
     assert (result["first"], result["second"], result["luck"]) == ("small", "pubeval", str(file))
     assert sum(result["outcomes"].values()) == result["games"] == 4

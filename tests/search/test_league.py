@@ -15,6 +15,7 @@ from deltaw.envs.errors import InputError
 from deltaw.search import arena
 from deltaw.search import league as command
 from deltaw.search.evaluators.evaluator import make_evaluator, save_evaluator
+from deltaw.search.matches import league as rounds
 from deltaw.search.matches.league import cell, empty_tables, find_players, league, pairings, standings
 from deltaw.search.matches.match import match
 from deltaw.search.matches.ratings import PRIOR, bradley_terry
@@ -293,14 +294,14 @@ def test_league_reports(capsys, folder):
 
 @pytest.mark.parametrize("after", [1, 4])
 def test_interrupted_league_reports_what_was_played(capsys, monkeypatch, after):
-    plain, calls = command.match, iter(range(after))
+    plain, calls = rounds.match, iter(range(after))
 
     def interrupted(*args, **options):
         if next(calls, None) is None:
             raise KeyboardInterrupt
         return plain(*args, **options)
 
-    monkeypatch.setattr(command, "match", interrupted)
+    monkeypatch.setattr(rounds, "match", interrupted)
     argv = ["tic_tac_toe", "open_lines", "criteria", "perfect", "--games", "20", "--json"]
     status, out, err = call(command.main, argv, capsys)
     assert (status, err) == (130, f"interrupted after {after} of 6 pairings\n")

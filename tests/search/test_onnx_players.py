@@ -173,7 +173,8 @@ FAULTS = {
     "another spec": ({"metadata": CLASSES | {"deltaw.spec": "[7]"}}, "spec (7,)"),
     "no numbers": ({"metadata": CLASSES | {"deltaw.spec": "seven"}}, "deltaw.spec is 'seven', not a list"),
     "deep": ({"metadata": CLASSES | {"deltaw.spec": "[" * 100_000}}, "not a list"),
-    "cells off the board": ({"metadata": CLASSES | {"deltaw.features": "tuples", "deltaw.spec": "[-1,3,1,1,2,1,-40,1]"}}, "from 0"),
+    "cells off the board": (
+        {"metadata": CLASSES | {"deltaw.features": "tuples", "deltaw.spec": "[-1,3,1,1,2,1,-40,1]"}}, "from 0"),
     "huge numbers": ({"metadata": CLASSES | {"deltaw.spec": f"[{'9' * 5000}]"}}, "not a list of whole numbers"),
     "cut tuples": ({"metadata": CLASSES | {"deltaw.features": "tuples", "deltaw.spec": "[-1, 3]"}}, "n-tuple"),
     "other classes": ({"metadata": CLASSES | {"deltaw.classes": "[-3, 3]"}}, "knows the outcomes (-3, 3)"),
@@ -182,7 +183,8 @@ FAULTS = {
     "kind": ({"kind": "DOUBLE"}, "of float32"),
     "outputs": ({"outputs": (("a", 1), ("b", 1))}, "has the outputs a, b: one must be called value"),
     "chances without classes": ({"outputs": (("chances", 3),)}, "deltaw.classes"),
-    "columns": ({"outputs": (("chances", 2),), "metadata": CLASSES}, "the output chances of 2 states should be (2, 3), not (2, 2)"),
+    "columns": ({"outputs": (("chances", 2),), "metadata": CLASSES},
+        "the output chances of 2 states should be (2, 3), not (2, 2)"),
     "wide value": ({"outputs": (("value", 2),)}, "the output value of 2 states should be (2,), not (2, 2)"),
     "fixed batch": ({"batch": 1}, "does not evaluate 2 states at once"),
     "not finite": ({"factor": float("nan")}, "NaN or infinity"),
@@ -250,22 +252,26 @@ PROGRAMS = {
     "a loop that never ends": (ENDLESS, {}, "has the operator Loop"),
     "a function": ("y = own.Mine (x)", {"functions": HIDDEN}, "has functions of its own"),
     "an operator of others": ("y = own.Mine (x)", {}, "has the operator own.Mine"),
-    "6 GB of zeros": (f"{SUM} z = ConstantOfShape (size) t = ReduceSum (z) y = Add (s, t)", {"size": LARGE}, "takes more than"),
-    "6 GB by repetition": (f"{SUM} z = Tile (s, size) y = ReduceSum <keepdims = 1> (z, axis)", {"size": LARGE}, "takes more than"),
+    "6 GB of zeros": (f"{SUM} z = ConstantOfShape (size) t = ReduceSum (z) y = Add (s, t)", {"size": LARGE},
+        "takes more than"),
+    "6 GB by repetition": (f"{SUM} z = Tile (s, size) y = ReduceSum <keepdims = 1> (z, axis)", {"size": LARGE},
+        "takes more than"),
     "6 GB by an outer product": (f"{SUM} z = Mul (c, r) t = ReduceSum (z) y = Add (s, t)",
         {"c": np.ones((40_000, 1), np.float32), "r": np.ones((1, 40_000), np.float32)}, "takes more than"),
-    "6 GB for few states": (f"{SUM} h = Shape (x) n = Slice (h, zero, axis) m = Sub (most, n) k = Concat <axis = 0> (m, m)"
-        " z = ConstantOfShape (k) t = ReduceSum (z) y = Add (s, t)",
+    "6 GB for few states": (f"{SUM} h = Shape (x) n = Slice (h, zero, axis) m = Sub (most, n)"
+        " k = Concat <axis = 0> (m, m) z = ConstantOfShape (k) t = ReduceSum (z) y = Add (s, t)",
         {"zero": np.array([0]), "most": np.array([40_000])}, "takes more than"),
     "hours of work": (f"{SUM} p = MatMul (a, a) q = MatMul (p, a) r = ReduceSum (q) y = Add (s, r)",
         {"a": np.ones((3600, 3600), np.float16)}, "takes more than"),
     "a size that depends on numbers": (f"{SUM} k = Cast <to = 7> (s) f = Reshape (k, minus)  z = ConstantOfShape (f) "
         "t = ReduceSum (z) y = Add (s, t)", {"minus": np.array([-1])}, "cannot be told before it is run"),
-    "a division that kills": (f"{SUM} i = Cast <to = 7> (s) l = Mul (i, least) d = Div (l, minus) y = Cast <to = 1> (d)",
+    "a division that kills": (f"{SUM} i = Cast <to = 7> (s) l = Mul (i, least) d = Div (l, minus)"
+        " y = Cast <to = 1> (d)",
         {"least": np.array([-(2**63)]), "minus": np.array([-1])}, "known divisors from 1 upwards"),
     "a shape below zero": (f"{SUM} a, b = Split <axis = 1> (x, size) h = Shape (b) t = ReduceSum (a) y = Add (s, t)",
         {"size": np.array([20, -2])}, "impossible shape"),
-    "an empty array": (f"{SUM} z = ConstantOfShape (size) h = ReduceSum (z) y = Add (s, h)", {"size": np.array([0, 2**62])}, "impossible shape"),
+    "an empty array": (f"{SUM} z = ConstantOfShape (size) h = ReduceSum (z) y = Add (s, h)",
+        {"size": np.array([0, 2**62])}, "impossible shape"),
     "texts": ("t = Cast <to = 8> (x) y = Cast <to = 1> (t)", {}, "texts, no numbers"),
 }  # fmt: skip
 

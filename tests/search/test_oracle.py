@@ -140,9 +140,10 @@ def test_mirror_images_are_solved_once():
     exact = Exact(CONNECT_FOUR, 1)
     before = len(exact._known)
     states = [CONNECT_FOUR.rules.initial() for _ in range(2)]
-    moves = [3, 1, 1, 5, 3, 2, 2, 0, 3, 3, 6, 4, 4, 1, 1, 0, 6]
+    moves = [3, 1, 1, 5, 3, 2, 2, 0, 3, 3, 6, 4]
     for move in moves:
         states = [CONNECT_FOUR.rules.play(s, m) for s, m in zip(states, (move, 6 - move), strict=True)]
+    assert not CONNECT_FOUR.rules.outcome(states[0])[0]
     one, other = exact.judge(np.array([CONNECT_FOUR.row(state) for state in states]))
     assert (len(exact._known) - before, one.outcome, len(one.best)) == (1, other.outcome, len(other.best))
     assert {score(CONNECT_FOUR.unrow(b)) for b in one.best} == {score(CONNECT_FOUR.unrow(b)) for b in other.best}

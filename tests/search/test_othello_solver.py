@@ -205,7 +205,7 @@ for state in positions_with(range(8, 9), 1) + positions_with(range(3, 6), 3):
 def test_compiled_and_interpreted_agree():
     reports = []
     for disabled in ("0", "1"):
-        environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled}
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": os.pathsep.join(sys.path)}
         done = subprocess.run([sys.executable, "-c", REPORT], cwd=ROOT, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr[-2000:]
         reports.append(done.stdout)

@@ -8,7 +8,7 @@ from command_lines import assert_one_line, call
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.envs.record import check_new, final_state, read_games, replay
-from deltaw.search import record as command
+from deltaw.search.matches import recording
 from deltaw.search.matches.match import match
 from deltaw.search.matches.recording import play_games
 from deltaw.search.players.find import find_player
@@ -83,14 +83,14 @@ def test_a_mat_file_of_the_command(tmp_path, capsys):
 
 
 def test_interrupted_games_that_are_over_are_kept(tmp_path, capsys, monkeypatch):
-    path, plain, calls = tmp_path / "games.jsonl", command._decide, iter(range(9))
+    path, plain, calls = tmp_path / "games.jsonl", recording._decide, iter(range(9))
 
     def interrupted(*args):
         if next(calls, None) is None:
             raise KeyboardInterrupt
         return plain(*args)
 
-    monkeypatch.setattr(command, "_decide", interrupted)
+    monkeypatch.setattr(recording, "_decide", interrupted)
     argv = ["tic_tac_toe", "random", "random", "--games", "30", "--to", str(path), "--opening-plies", "0"]
     status, out, err = call(main, argv, capsys)
     kept = len(read_games(games.load("tic_tac_toe"), path))

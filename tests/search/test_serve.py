@@ -93,8 +93,8 @@ def rest_of(wire: socket.socket) -> bytes:
 
 
 def test_the_page_and_its_files(server):
-    files = [path for path in (ROOT / "search" / "web").iterdir() if path.suffix in serve.TYPES]
-    expected = {f"/{file.name}": file for file in files} | {"/": ROOT / "search" / "web" / "index.html"}
+    files = [path for path in (ROOT / "search" / "doors" / "web").iterdir() if path.suffix in serve.TYPES]
+    expected = {f"/{file.name}": file for file in files} | {"/": ROOT / "search" / "doors" / "web" / "index.html"}
     assert set(server.site.pages) == set(expected)
     for path, file in expected.items():
         status, headers, body = fetch(server, "GET", path)
@@ -108,8 +108,9 @@ def test_the_page_and_its_files(server):
 @pytest.mark.parametrize(
     "path",
     [
-        "/protocol.py", "/../protocol.py", "/..%2fprotocol.py", "/%2e%2e/protocol.py", "/web/index.html", "//etc/passwd",
-        "/index.html/", "/./index.html", "/index.html%00", "/.index.html", "/etc/passwd", "/checkpoints/README.md", "*",
+        "/protocol.py", "/../protocol.py", "/..%2fprotocol.py", "/%2e%2e/protocol.py", "/web/index.html",
+        "//etc/passwd", "/index.html/", "/./index.html", "/index.html%00", "/.index.html", "/etc/passwd",
+        "/checkpoints/README.md", "*",
     ],
 )  # fmt: skip
 def test_nothing_else_is_served(server, path):

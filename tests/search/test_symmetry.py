@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import ROOT, random_game, read_json
+from conftest import random_game, read_json
 
 from deltaw.envs import games
 from deltaw.search.databases.symmetry import WORD_CELLS, class_keys, symmetries_of
@@ -136,7 +136,7 @@ for name in ("tic_tac_toe", "connect_four"):
 
 def test_compiled_equals_interpreted():
     def printed(**environment: str) -> str:
-        variables = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"} | environment
+        variables = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
         done = subprocess.run(
             [sys.executable, "-c", INTERPRETED], env=variables, capture_output=True, text=True, check=True
         )

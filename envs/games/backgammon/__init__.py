@@ -3,8 +3,8 @@
 Actions (for Gymnasium): one action moves one checker by one die, so a turn is up to four actions and a move is a word
 of them.
 
-    action = 2 x source + die      source 0..23: the mover's points 1..24, 24: the bar; die 0: the higher one (and every die of a
-                                   double), 1: the lower one
+    action = 2 x source + die      source 0..23: the mover's points 1..24, 24: the bar; die 0: the higher one (and every
+                                   die of a double), 1: the lower one
     action 50                      no legal move
 
 51 actions in all; the mask admits exactly the beginnings of legal plays, so that the rule of playing as many dice as

@@ -3,8 +3,8 @@
 4453                            the columns played, 1 to 7 (Pons' solver and test sets, Tromp's Fhourstones)
 -------/.../---X--- or lines    six rows from the top, of X (who moved first), O and - (or . or _; spaces between stones
                                 do not count): what bitbully and OpenSpiel print
-b,b,b,b,b,b,x,o,b ...           42 squares from the bottom of the left column upwards (Tromp's 8-ply positions at UCI); the
-                                class that ends a line of that file may stay
+b,b,b,b,b,b,x,o,b ...           42 squares from the bottom of the left column upwards (Tromp's 8-ply positions at UCI);
+                                the class that ends a line of that file may stay
 0,0,0,1,2 ...                   42 squares row by row from the top, 1 who moved first, 2 the other (Kaggle's ConnectX)
 """
 

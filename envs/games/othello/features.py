@@ -3,7 +3,8 @@ beside them, safe discs).
 
 Five sets:
 
-    discs      one input a square: +1 mine, -1 the opponent's; with linear weights the "weighted piece counter" of the literature
+    discs      one input a square: +1 mine, -1 the opponent's; with linear weights the "weighted piece counter" of the
+               literature
     squares    one input a square and side
     criteria   the counts below, with weights of their own in each third of the game
     criteria_1 the same with one weight a count for the whole game: few enough for learning automata

@@ -1,8 +1,9 @@
 """Othello's game files: transcripts, and GGF, the Generic Game Format of the GGS server, which NBoard and Edax read and
 write.
 
-    f5d6c3d3c4...                                                                                transcript, one game a line
-    (;GM[Othello]PC[GGS/os]PB[saio]PW[edax]RE[+4.000]TY[8]BO[8 ---...--- *]B[F5/0.5/12]W[D6]...;)     GGF: * is black, X is not used
+    f5d6c3d3c4...                                                   transcript, one game a line
+    (;GM[Othello]PC[GGS/os]PB[saio]PW[edax]RE[+4.000]TY[8]BO[8 ---...--- *]B[F5/0.5/12]W[D6]...;)
+                                                                    GGF: * is black, X is not used
 
 In GGF a move may have its value and seconds behind slashes; a pass is PA. RE is black's discs less white's, with the
 empty squares given to the winner. Only 8 x 8 games are read, and only those that begin at the usual start are written
@@ -45,7 +46,8 @@ def _written(game: Game, record: GameRecord) -> str:
     names = [_plain(record.players[(seat - first) % 2]) for seat in range(2)]
     board, side = format_state(record.start).replace("X", "*").split()
     moves = [
-        f"{COLOURS[int(game.rules.seat(state))]}[{'PA' if event.code == rules.PASS else move_text(state, event.code).upper()}]"
+        f"{COLOURS[int(game.rules.seat(state))]}"
+        f"[{'PA' if event.code == rules.PASS else move_text(state, event.code).upper()}]"
         for state, event in replay(game, record)
     ]
     result = f"RE[{_black_score(game, record):+.3f}]" if record.payoffs is not None else ""

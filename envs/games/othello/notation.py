@@ -1,8 +1,9 @@
 """Othello as text: positions as boards or as the moves that lead to them; moves as `d3`.
 
----...---OX------XO---...--- X      64 squares row by row and the side to move, as endgame collections (FFO) and Edax write them;
-                                    * (NBoard), B and W, and . for an empty square are read as well, and a comment after ; or %
-f5d6c3d3c4                          the moves from the start, with or without spaces; passes need not be written
+---...---OX------XO---...--- X   64 squares row by row and the side to move, as endgame collections (FFO) and Edax write
+                                 them; * (NBoard), B and W, and . for an empty square are read as well, and a comment
+                                 after ; or %
+f5d6c3d3c4                       the moves from the start, with or without spaces; passes need not be written
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def parse(text: str) -> State:
     board = "".join(re.split("[;%]", text, maxsplit=1)[0].split()).upper().translate(LETTERS)
     if len(board) != 65:
         raise InputError(
-            f"{text!r} is no position: {len(board)} characters instead of 64 squares and X or O to move, as {EXAMPLE}; or moves, as f5d6c3"
+            f"{text!r} is no position: {len(board)} characters instead of 64 squares and X or O to move, as {EXAMPLE}; "
+            "or moves, as f5d6c3"
         )
     squares, side = board[:64], board[64]
     strange = next((character for character in squares if character not in "XO-"), None)

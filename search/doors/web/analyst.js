@@ -1,11 +1,13 @@
-// Values of the positions, found in the background: first of the one that is shown, then of those that have none yet. Play never
-// waits for it: whatever changes the position stops the request in progress, and an answer that comes too late is dropped.
+// Values of the positions, found in the background: first of the one that is shown, then of those that have none yet.
+// Play never waits for it: whatever changes the position stops the request in progress, and an answer that comes too
+// late is dropped.
 
 import { ask, wasAborted } from "./api.js";
 import { limitOf } from "./settings.js";
 
 export class Analyst {
-  /** `onChange(entry)` is called when an entry of the session has got its values, `onError(text)` where it cannot get them. */
+  /** `onChange(entry)` is called when an entry of the session has got its values, `onError(text)` where it cannot get
+   *  them. */
   constructor(onChange, onError) {
     Object.assign(this, { onChange, onError, controller: null });
   }

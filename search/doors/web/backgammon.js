@@ -1,6 +1,7 @@
 // The backgammon board: click a checker, then where it goes; a turn is put together hop by hop and played as a whole.
 //
-// Points are counted absolutely (1..24 as seat 0 counts); what is written on the frame counts as the side to move does, like the moves.
+// Points are counted absolutely (1..24 as seat 0 counts); what is written on the frame counts as the side to move does,
+// like the moves.
 
 import { Turn, cellsOf } from "./hops.js";
 import { presses, set, svg } from "./dom.js";
@@ -38,7 +39,8 @@ export class BackgammonBoard {
     this.makePlaces();
   }
 
-  /** view: {shown, cells, before: cells of the position before or null, mover: who moved there, enabled, turned: seat 1 sits below} */
+  /** view: {shown, cells, before: cells of the position before or null, mover: who moved there, enabled,
+   *  turned: seat 1 sits below} */
   render(view) {
     if (this.view?.shown !== view.shown) {
       this.turn = view.shown.moves?.length && view.shown.dice ? new Turn(view.shown) : null;
@@ -53,7 +55,8 @@ export class BackgammonBoard {
     if (!this.view?.enabled || !this.turn) return [];
     const { complete, begun } = this.turn;
     const passes = complete !== null && !begun;
-    const play = { label: passes ? "No legal move: pass" : `Play ${complete}`, main: true, run: () => this.onMove(complete) };
+    const label = passes ? "No legal move: pass" : `Play ${complete}`;
+    const play = { label, main: true, run: () => this.onMove(complete) };
     const back = { label: "Take back", main: false, run: () => this.takeBack() };
     return [...(complete !== null ? [play] : []), ...(begun ? [back] : [])];
   }
@@ -156,7 +159,8 @@ export class BackgammonBoard {
       return stack(count * sign, seat, x, low ? HEIGHT - RAIL - 1 - RADIUS : RAIL + 1 + RADIUS, low ? -1 : 1);
     });
     const towards = below ? 1 : -1;
-    const bar = stack(Math.abs(cells.bar[seat]), seat, FRAME + 6 * POINT + BAR / 2, MIDDLE + towards * (2 + RADIUS), towards);
+    const [x, y] = [FRAME + 6 * POINT + BAR / 2, MIDDLE + towards * (2 + RADIUS)];
+    const bar = stack(Math.abs(cells.bar[seat]), seat, x, y, towards);
     return [...stacks, ...bar, ...borneOff(Math.abs(cells.off[seat]), seat, below), ...pipCount(cells, seat, below)];
   }
 
@@ -169,7 +173,8 @@ export class BackgammonBoard {
       const gained = Math.max(0, sign * now) - Math.max(0, sign * before.points[p]);
       if (p % 25 === 0 || gained === 0) return [];
       const { x, below } = this.column(p);
-      return [svg("circle", { cx: x, cy: below ? HEIGHT - RAIL / 2 : RAIL / 2, r: 15, class: gained > 0 ? "arrived" : "left" })];
+      const cy = below ? HEIGHT - RAIL / 2 : RAIL / 2;
+      return [svg("circle", { cx: x, cy, r: 15, class: gained > 0 ? "arrived" : "left" })];
     });
   }
 
@@ -201,7 +206,9 @@ export class BackgammonBoard {
     const targets = live && this.selected !== null ? [...live.targets(this.selected).keys()] : [];
     this.elements.forEach((element, absolute) => {
       const place = this.relative(absolute);
-      const is = { selected: place === this.selected, target: targets.includes(place), source: sources.includes(place) };
+      const is = {
+        selected: place === this.selected, target: targets.includes(place), source: sources.includes(place),
+      };
       const kinds = Object.keys(is).filter((kind) => is[kind]);
       set(element, {
         ...this.boxOf(absolute),
@@ -231,7 +238,7 @@ function pips(cells, seat) {
   return onPoints.reduce((a, b) => a + b, 25 * Math.abs(cells.bar[seat]));
 }
 
-// --- shapes ------------------------------------------------------------------------------------------------------------
+// --- shapes ---------------------------------------------------------------------------------------------------------
 
 function gradients() {
   const radial = (id, stops) => svg("radialGradient", { id, cx: "35%", cy: "30%", r: "80%" },
@@ -252,7 +259,8 @@ function emptyBoard() {
     const x = (i % 12 < 6 ? FRAME : RIGHT) + (i % 6) * POINT;
     const [edge, tip] = i < 12 ? [RAIL, RAIL + TRIANGLE] : [HEIGHT - RAIL, HEIGHT - RAIL - TRIANGLE];
     const tone = (i + (i < 12 ? 0 : 1)) % 2;
-    board.append(svg("path", { d: `M${x + 1} ${edge}h${POINT - 2}L${x + POINT / 2} ${tip}z`, class: `triangle tone${tone}` }));
+    const d = `M${x + 1} ${edge}h${POINT - 2}L${x + POINT / 2} ${tip}z`;
+    board.append(svg("path", { d, class: `triangle tone${tone}` }));
   }
   const fold = FRAME + 6 * POINT + BAR / 2;
   board.append(svg("line", { x1: fold, x2: fold, y1: 4, y2: HEIGHT - 4, class: "fold" }));
@@ -288,5 +296,6 @@ function pipCount(cells, seat, below) {
 function die(x, number, seat, used) {
   const spots = PIPS[number].map(([column, row]) => svg("circle", { cx: 12 * column, cy: 12 * row, r: 4.6 }));
   const body = svg("rect", { x: -23, y: -23, width: 46, height: 46, rx: 9 });
-  return svg("g", { class: `die seat${seat}${used ? " used" : ""}`, transform: `translate(${x} ${MIDDLE})` }, body, ...spots);
+  const kind = `die seat${seat}${used ? " used" : ""}`;
+  return svg("g", { class: kind, transform: `translate(${x} ${MIDDLE})` }, body, ...spots);
 }

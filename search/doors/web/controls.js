@@ -65,7 +65,8 @@ function onKey(page, event) {
     f: () => page.flip(),
     p: () => page.resume(!page.running),
   };
-  const run = keys[event.key] ?? (event.key === "Enter" && event.target === document.body ? () => page.confirm() : null);
+  const confirms = event.key === "Enter" && event.target === document.body;
+  const run = keys[event.key] ?? (confirms ? () => page.confirm() : null);
   if (!run || !page.session) return;
   event.preventDefault();
   run();

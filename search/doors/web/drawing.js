@@ -109,7 +109,8 @@ export class Drawing {
     return ranked?.length ? ranked : null;
   }
 
-  /** What a full bar or the strongest colour stands for: a won game, or the largest value here where games are worth more. */
+  /** What a full bar or the strongest colour stands for: a won game, or the largest value here where games are worth
+   *  more. */
   scale(ranked) {
     const won = Math.min(1, ...this.page.game.outcomes.filter((outcome) => outcome > 0));
     return Math.max(won, ...ranked.map(({ value }) => Math.abs(value ?? 0)));
@@ -221,7 +222,8 @@ export class Drawing {
     const two = this.page.game.seats === 2;
     const points = entries.map(({ value, move, shown }, i) => {
       const turned = value === null || !two || shown.seat === 0 ? value : -value;
-      return { value: turned, label: `${i ? `${i}. ${move}` : "start"}${turned === null ? "" : `, ${signed(turned)}`}` };
+      const worth = turned === null ? "" : `, ${signed(turned)}`;
+      return { value: turned, label: `${i ? `${i}. ${move}` : "start"}${worth}` };
     });
     const names = two ? this.looks.seats : ["the side to move"];
     const hadFocus = find("curve").contains(document.activeElement);

@@ -1,7 +1,8 @@
-// Games on a board of squares: Connect Four, Othello, tic-tac-toe, and any other game whose cells are numbered row by row.
+// Games on a board of squares: Connect Four, Othello, tic-tac-toe, and any other game whose cells are numbered row by
+// row.
 //
-// Layers of the drawing, from below: the squares, the pieces, a front plate with holes (Connect Four), values and marks, and
-// last the invisible places that are clicked: one a square, or one a column where discs drop.
+// Layers of the drawing, from below: the squares, the pieces, a front plate with holes (Connect Four), values and
+// marks, and last the invisible places that are clicked: one a square, or one a column where discs drop.
 
 import { heat } from "./heat.js";
 import { set, signed, svg, presses } from "./dom.js";
@@ -18,12 +19,16 @@ export class GridBoard {
     this.cells = Array(this.rows * this.columns).fill(0);
     this.pieces = this.cells.map(() => null);
     Object.assign(this, { focused: 0, hovered: null, looked: null });
-    this.layers = Object.fromEntries(["squares", "pieces", "front", "marks", "places"].map((name) => [name, svg("g", { class: name })]));
+    const layers = ["squares", "pieces", "front", "marks", "places"];
+    this.layers = Object.fromEntries(layers.map((name) => [name, svg("g", { class: name })]));
     this.left = this.top = looks.falls ? RIM : EDGE;
     const [width, height] = [this.columns * SIDE + this.left + RIM, this.rows * SIDE + EDGE + RIM];
     this.element = svg(
       "svg",
-      { viewBox: `0 0 ${width} ${height}`, class: `grid ${looks.pieces}`, role: "group", "aria-label": `${looks.title} board` },
+      {
+        viewBox: `0 0 ${width} ${height}`, class: `grid ${looks.pieces}`,
+        role: "group", "aria-label": `${looks.title} board`,
+      },
       ...Object.values(this.layers),
     );
     this.drawSquares(width, height);
@@ -67,7 +72,8 @@ export class GridBoard {
 
   nameOf(cell) {
     const column = cell % this.columns;
-    return this.looks.falls ? `column ${column + 1}` : `${"abcdefghijklmnopqrstuvwxyz"[column]}${Math.floor(cell / this.columns) + 1}`;
+    if (this.looks.falls) return `column ${column + 1}`;
+    return `${"abcdefghijklmnopqrstuvwxyz"[column]}${Math.floor(cell / this.columns) + 1}`;
   }
 
   makePlaces() {
@@ -196,7 +202,8 @@ export class GridBoard {
     for (let column = 0; column < this.columns; column++) {
       const [x] = this.center(column);
       const name = this.looks.falls ? column + 1 : "abcdefghijklmnopqrstuvwxyz"[column];
-      layer.append(svg("text", { x, y: this.looks.falls ? this.top + this.rows * SIDE + EDGE / 2 : EDGE / 2, class: "name" }, `${name}`));
+      const y = (this.looks.falls ? this.top + this.rows * SIDE : 0) + EDGE / 2;
+      layer.append(svg("text", { x, y, class: "name" }, `${name}`));
     }
     for (let row = 0; row < this.rows && !this.looks.falls; row++) {
       layer.append(svg("text", { x: EDGE / 2, y: this.center(row * this.columns)[1], class: "name" }, `${row + 1}`));
@@ -236,7 +243,8 @@ export class GridBoard {
       const inner = svg("circle", { r: this.looks.falls ? 27 : 30, class: "groove" });
       return svg("g", { class: seat }, svg("circle", { r: this.looks.falls ? 43 : 40, class: "body" }), inner);
     }
-    const d = ["M-26-26 26 26M-26 26 26-26", "M0-30a30 30 0 1 0 .1 0z", "M-28-26H28L-28 26H28"][piece - 1] ?? "M-24 0H24";
+    const shapes = ["M-26-26 26 26M-26 26 26-26", "M0-30a30 30 0 1 0 .1 0z", "M-28-26H28L-28 26H28"];
+    const d = shapes[piece - 1] ?? "M-24 0H24";
     return svg("path", { d, class: `mark ${seat}` });
   }
 

@@ -1,5 +1,5 @@
-// Colours of values: blue is good for the side to move, orange is bad, grey is even. People with any colour vision tell blue
-// from orange, and the number stands beside the colour everywhere.
+// Colours of values: blue is good for the side to move, orange is bad, grey is even. People with any colour vision tell
+// blue from orange, and the number stands beside the colour everywhere.
 
 const EVEN = [242, 240, 233];
 const GOOD = [24, 95, 165];

@@ -1,6 +1,7 @@
-// A backgammon turn, checker by checker. The server says which whole moves are legal and what each leads to; here a turn is
-// taken apart into hops of one checker by one die, and a hop is allowed where some legal result can still be reached. So the
-// rules that bind a whole turn (play both dice if you can, the higher if only one) need not be known here.
+// A backgammon turn, checker by checker. The server says which whole moves are legal and what each leads to; here a
+// turn is taken apart into hops of one checker by one die, and a hop is allowed where some legal result can still be
+// reached. So the rules that bind a whole turn (play both dice if you can, the higher if only one) need not be known
+// here.
 //
 // A board is seen from the mover: mine[1..24] his points, mine[25] his bar, mine[0] borne off; theirs[p] the opponent's
 // checkers on the same place, hit: how many of them were hit in this turn.

@@ -1,6 +1,7 @@
 // How the games look that the page knows by name; any other game with a board gets plain discs.
 
-// pieces: what lies on the squares; four or three in a line end the game; counts: the pieces of a side are worth counting.
+// pieces: what lies on the squares; line: how many in a line end the game; counts: the pieces of a side are worth
+// counting.
 const LOOKS = {
   connect_four: { seats: ["Red", "Yellow"], pieces: "discs", line: 4 },
   othello: { seats: ["Black", "White"], pieces: "stones", counts: true },
@@ -22,7 +23,9 @@ export function finishedLines(cells, { rows, columns }, length) {
   for (let cell = 0; length && cell < cells.length; cell++) {
     for (const [down, right] of [[0, 1], [1, 0], [1, 1], [1, -1]]) {
       const line = lineFrom(cell, down, right, length, rows, columns);
-      if (line && cells[cell] && line.every((other) => cells[other] === cells[cell])) line.forEach((other) => found.add(other));
+      if (line && cells[cell] && line.every((other) => cells[other] === cells[cell])) {
+        line.forEach((other) => found.add(other));
+      }
     }
   }
   return [...found];

@@ -100,7 +100,8 @@ export class Page {
     return { game: this.game.name, position, ...(dice ? { dice } : {}) };
   }
 
-  /** One request of the play: a newer one replaces it. An error becomes the line below the board, and nothing else changes. */
+  /** One request of the play: a newer one replaces it. An error becomes the line below the board, and nothing else
+   *  changes. */
   async request(body, use) {
     this.playing?.abort();
     const controller = new AbortController();

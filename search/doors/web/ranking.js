@@ -50,7 +50,7 @@ function bar(value, largest) {
   return track;
 }
 
-/** "win 52.1 % (gammon 13.0 %, backgammon 0.5 %)" from the chances of every outcome class; an empty text without any. */
+/** "win 52.1 % (gammon 13.0 %, backgammon 0.5 %)" from the chances of every outcome class; "" without any. */
 export function chancesText(outcomes, chances) {
   if (!chances) return "";
   const sum = (wanted) => chances.reduce((total, p, i) => total + (wanted(outcomes[i]) ? p : 0), 0);

@@ -1,7 +1,7 @@
 // The game in progress: every position since the start, and which of them is shown. No elements of the page here.
 //
-// An entry is {shown, move, value, analysis}: what the server said of the position (dice included, once they are rolled), the
-// move that led there, the value for its side to move (null: not known yet), and the analysis behind it.
+// An entry is {shown, move, value, analysis}: what the server said of the position (dice included, once they are
+// rolled), the move that led there, the value for its side to move (null: not known yet), and the analysis behind it.
 
 const KEY = "deltaw game";
 

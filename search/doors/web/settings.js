@@ -33,8 +33,8 @@ export class Settings {
     this.all = { game: null, values: true, autoRoll: true, games: {}, ...stored };
   }
 
-  /** Choices for one game, completed where something is missing or gone: who sits where (YOU or a player), how strong the players are,
-   *  who values the moves and how deep, and whether the board is turned. */
+  /** Choices for one game, completed where something is missing or gone: who sits where (YOU or a player), how strong
+   *  the players are, who values the moves and how deep, and whether the board is turned. */
   of(game) {
     const names = game.players.map((player) => player.name);
     const first = names[0] ?? YOU;
@@ -42,8 +42,9 @@ export class Settings {
     const known = (value, list, otherwise) => (list.includes(value) ? value : otherwise);
     const limits = strengths(game).map(([value]) => value);
     const usual = (value) => (game.chance ? USUAL : known(value, limits, limits[0]));
+    const seat = (i) => known(stored.seats?.[i], [YOU, ...names], i === 0 ? YOU : first);
     const chosen = {
-      seats: Array.from({ length: game.seats }, (_, i) => known(stored.seats?.[i], [YOU, ...names], i === 0 ? YOU : first)),
+      seats: Array.from({ length: game.seats }, (_, i) => seat(i)),
       strength: known(stored.strength, limits, usual("seconds:0.3")),
       analyst: known(stored.analyst, names, first),
       depth: known(stored.depth, limits, usual("seconds:1")),

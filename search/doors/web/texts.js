@@ -43,7 +43,9 @@ export function recordOf(entries, seats) {
 
 /** The record as lines of text, a round a line. */
 export function recordText(record) {
-  const words = record.map(({ number, dice, text }) => (number ? `\n${number}. ` : "  ") + (dice ? `${dice}: ` : "") + text);
+  const words = record.map(({ number, dice, text }) => {
+    return (number ? `\n${number}. ` : "  ") + (dice ? `${dice}: ` : "") + text;
+  });
   return words.join("").trim();
 }
 
