@@ -52,8 +52,8 @@ def _unbox_rules(kind: RulesType, thing: Any, unboxer: Any) -> NativeValue:
 
 
 _rules_types: dict[int, tuple[Rules, RulesType]] = {}
-"""by the id of the rules, which are kept beside their type: equal rules share a type, which holds the first of them only,
-and the id of the others could be used again"""
+"""by the id of the rules, which are kept beside their type: equal rules share a type, which keeps only the first of
+them alive, and the id of another could be used again"""
 
 
 @typeof_impl.register(Rules)
