@@ -14,8 +14,8 @@ from conftest import ROOT
 @pytest.mark.slow
 def test_damaged_files_are_refused_or_evaluated_within_bounds():
     """With NUMBA_BOUNDSCHECK=1 a kernel raises IndexError for an index that is outside."""
-    command = [sys.executable, ROOT / "tests" / "damaged_files.py"]
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, ROOT / "tests" / "support" / "damaged_files.py"]
+    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-2000:]
     for kind, counts in json.loads(done.stdout).items():
