@@ -36,7 +36,7 @@ from deltaw.search.evaluators.onnx_file import SUFFIX as ONNX
 
 
 def main() -> None:
-    """Entry point of `deltaw-export`."""
+    """Entry point of `deltaw export`."""
     check_command_line("export")
     try:
         _app()

@@ -59,7 +59,7 @@ from deltaw.search.players.threads import cores
 
 @one_line_errors
 def main() -> None:
-    """Entry point of `deltaw-train`."""
+    """Entry point of `deltaw train`."""
     folder = check_command_line("train", _check)
     with locked(folder) if folder else contextlib.nullcontext():  # before Hydra writes there
         _app()
