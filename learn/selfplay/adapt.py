@@ -31,7 +31,7 @@ from deltaw.learn.selfplay.opponent_model import OpponentModel
 from deltaw.learn.weights.linear import linear_weights, predict, with_weights
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.matches.match import paired
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Decisions, Player
 from deltaw.search.players.plies import make_bench, score_moves
 
 POSITIONS = ("own", "both")
@@ -155,7 +155,7 @@ class Adapter:
                 )
             else:
                 keys = np.array([[game, ply]], np.int64)
-                chosen = self.opponent.choose(self._rolled, keys, settings.seed)[0]
+                chosen = self.opponent.choose(Decisions.of(self._rolled, keys), settings.seed).rows[0]
                 if self.model is not None:
                     self.model.see(self._rolled[0], chosen)
                 over, result = move_on(

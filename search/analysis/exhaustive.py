@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.turn import end, value_for
+from deltaw.search.players.players import Decisions
 
 LIMIT = 200_000
 """different positions: half a minute to some minutes"""
@@ -111,7 +112,8 @@ class _PlayOut:
     def _children(self, state: Any) -> list[Any]:
         """What may follow: the player's best moves, or all of the opponent's."""
         if self.game.rules.seat(state) == self.seat:
-            return [self.game.unrow(row) for row in self.player.tied(self.game.row(state))]
+            decision = Decisions.of(self.game.row(state)[None])
+            return [self.game.unrow(row) for row in self.player.tied(decision).rows]
         moves, rows = self.game.buffers()
         return [self.game.unrow(row) for row in rows[: self.game.rules.expand(state, moves, rows)]]
 

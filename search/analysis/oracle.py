@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.turn import end, random_move
 from deltaw.search.players.perfect import Exact, Verdict
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Decisions, Player
 
 FROM_PLY = {"connect_four": 8, "othello": 48}
 """first ply from which a game with a solver of its own is solved in a fraction of a second; others: from the start"""
@@ -121,11 +121,11 @@ def move_accuracy(
 
 def _compare(game: Game, player: Player, truth: Exact, rows: np.ndarray, start: int, seed: int) -> Facts:
     keys = np.stack([np.arange(start, start + len(rows)), np.zeros(len(rows), np.int64)], axis=1)
-    decide: Any = getattr(player, "decide", None)
+    decisions, decide = Decisions.of(rows, keys), getattr(player, "decide", None)
     if decide is None:
-        chosen, values = player.choose(rows, keys, seed), np.full(len(rows), math.nan)
+        (_, chosen), values = player.choose(decisions, seed), np.full(len(rows), math.nan)
     else:
-        chosen, values = decide(rows, keys, seed)
+        (_, chosen), values = decide(decisions, seed)
     verdicts = truth.judge(rows)
     outcomes = np.array([verdict.outcome for verdict in verdicts])
     optimal = np.array([_is_among(row, verdict) for row, verdict in zip(chosen, verdicts, strict=True)])
@@ -138,7 +138,7 @@ def _compare(game: Game, player: Player, truth: Exact, rows: np.ndarray, start: 
 
 
 def _is_among(row: np.ndarray, verdict: Verdict) -> bool:
-    return bool((verdict.best == row).all(axis=1).any())
+    return bool((verdict.best.rows == row).all(axis=1).any())
 
 
 def _summary(game: Game, player: Player, facts: Facts, seed: int | None) -> OracleResult:

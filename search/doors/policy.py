@@ -29,7 +29,7 @@ from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.find import find_player
-from deltaw.search.players.players import RANDOM, Player
+from deltaw.search.players.players import RANDOM, Decisions, Player
 from deltaw.search.players.spec import parse_player
 
 
@@ -141,12 +141,8 @@ def _by_agent(agent: Agent, game: Game, state: Any, np_random: np.random.Generat
 
 
 def _by_player(player: Player, game: Game, state: Any, np_random: np.random.Generator) -> int:
-    """Players answer with results, and draw by a seed and the number of the game: here a new seed every time."""
-    row = game.row(state)[None]
-    result = player.choose(row, np.zeros((1, 2), np.int64), int(np_random.integers(2**62)))[0]
-    codes, rows = game.buffers()
-    n = game.rules.expand(state, codes, rows)
-    return int(codes[np.flatnonzero((rows[:n] == result).all(axis=1))[0]])
+    """Players draw by a seed and the number of the game: here a new seed every time."""
+    return int(player.choose(Decisions.of(game.row(state)[None]), int(np_random.integers(2**62))).moves[0])
 
 
 def _among_many(game: Game, text: str) -> Opponent:

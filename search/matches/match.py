@@ -41,7 +41,7 @@ from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import end, noisy_move, open_game, pick_chance, value_for
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.matches.sequential import Hypotheses, accepted, check_hypotheses, log_likelihood_ratio, pentanomial
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Decisions, Player
 from deltaw.search.players.plies import Bench, make_bench, roll_values
 from deltaw.search.players.threads import Workers
 
@@ -203,9 +203,10 @@ class Match:
         if self._luck is not None:
             slots.luck[active] += np.where(mine, 1.0, -1.0) * self._luck_of(before, rolls)
         chosen, free = self._noisy(rolled, keys)
+        decisions = Decisions.of(rolled, keys)
         for player, turn in zip(self.players, (mine & free, ~mine & free), strict=True):
             if turn.any():
-                chosen[turn] = player.choose(rolled[turn], keys[turn], self.seed)
+                chosen[turn] = player.choose(decisions.at(turn), self.seed).rows
         ended = np.empty(len(active), np.int64)
         n = settle(rules, slots, active, chosen, np.int64(self._twins), self.record, ended)
         self._refill(ended[:n])

@@ -19,7 +19,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.record import Event, GameRecord, initial_state, payoffs_of, plain_state
 from deltaw.envs.turn import end, pick_chance, random_move
 from deltaw.search.matches.match import default_opening_plies
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Decisions, Player
 
 TOGETHER = 16
 """games side by side: players answer in batches, and finished games are kept if the run is broken off"""
@@ -120,18 +120,9 @@ def _decide(game: Game, players: Sequence[Player], running: list[Progress], seed
             continue
         rows = np.array([game.row(now.state) for now in mine])
         keys = np.array([(now.number, now.ply) for now in mine])
-        chosen = player.choose(rows, keys, seed)
-        results += [
-            played(game, now, move_to(game, now.state, result)) for now, result in zip(mine, chosen, strict=True)
-        ]
+        chosen = player.choose(Decisions.of(rows, keys), seed).moves
+        results += [played(game, now, int(move)) for now, move in zip(mine, chosen, strict=True)]
     return sorted(results)
-
-
-def move_to(game: Game, state: Any, result: np.ndarray) -> int:
-    """The code of the legal move with this result [W]."""
-    moves, rows = game.buffers()
-    n = game.rules.expand(state, moves, rows)
-    return int(moves[np.flatnonzero((rows[:n] == result).all(axis=1))[0]])
 
 
 def _record(game: Game, players: Sequence[Player], now: Progress) -> GameRecord:

@@ -1,15 +1,15 @@
 """Players choose moves, for many games at once.
 
-A player gets a batch of decisions (dice rolled) and returns the results of its moves. It never sees whom it plays
+A player gets a batch of decisions (dice rolled) and returns its moves and their results. It never sees whom it plays
 against, and its answer to one decision does not depend on the other decisions of the batch, nor on the number of
 threads. `search/players/spec.py` says how people name players.
 
-Letters: n decisions, W integers a state, M most moves of a decision.
+Letters: n decisions, W integers a state, M most moves of a decision, P entries of a path.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,15 +24,53 @@ RANDOM, GNUBG, PERFECT = "random", "gnubg", "perfect"
 """players that are no evaluators"""
 
 
+class Decisions(NamedTuple):
+    """Positions in which somebody has to move, of many games."""
+
+    rows: np.ndarray
+    """int64 [n, W]"""
+    keys: np.ndarray
+    """int64 [n, 2]: (game, ply), for players that draw random numbers"""
+    paths: np.ndarray
+    """int64 [n, P]: the path of each game; zeros, since no game's positions can repeat"""
+
+    @classmethod
+    def of(cls, rows: np.ndarray, keys: np.ndarray | None = None) -> Decisions:
+        """Decisions in games without repetition; without `keys`, all have the same."""
+        n = len(rows)
+        return cls(rows, np.zeros((n, 2), np.int64) if keys is None else keys, np.zeros((n, 1), np.int64))
+
+    def at(self, which: Any) -> Decisions:
+        """Those that a slice, a mask or an array of indices selects."""
+        return Decisions(self.rows[which], self.keys[which], self.paths[which])
+
+
+class Chosen(NamedTuple):
+    """Moves and where they lead: one of each decision, or several of one."""
+
+    moves: np.ndarray
+    """int64 [n]: codes"""
+    rows: np.ndarray
+    """int64 [n, W]: results"""
+
+    @classmethod
+    def room(cls, rows: np.ndarray) -> Chosen:
+        """Memory for a move of each of the decisions `rows`."""
+        return cls(np.empty(len(rows), np.int64), np.empty_like(rows))
+
+    def at(self, which: Any) -> Chosen:
+        """Those that a slice, a mask or an array of indices selects."""
+        return Chosen(self.moves[which], self.rows[which])
+
+
 class Player(Protocol):
-    """Those below also have `tied(row)`, the results [k, W] of all moves that are equally good to them."""
+    """Those below also have `tied(decision)`: all moves of the one decision that are equally good to them."""
 
     @property
     def name(self) -> str: ...
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        """Results int64 [n, W] of the chosen moves of the decisions `rows` int64 [n, W]; `keys` int64 [n, 2] =
-        (game, ply) and `seed` are for players that draw random numbers."""
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        """A move of each decision; `seed` is for players that draw random numbers."""
         ...
 
 
@@ -57,29 +95,30 @@ class EvaluatorPlayer:
         self._limits = (int(plies), int(candidates), float(margin))
         self._workers: Workers[Bench] = Workers(threads, lambda: make_bench(leaf, game))
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        return self.decide(rows, keys, seed)[0]
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        return self.decide(decisions, seed)[0]
 
-    def decide(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    def decide(self, decisions: Decisions, seed: int) -> tuple[Chosen, np.ndarray]:
         """What `choose` returns, and the values [n] of the decisions for their movers, in outcome units."""
-        chosen, values = np.empty_like(rows), np.empty(len(rows))
+        chosen, values = Chosen.room(decisions.rows), np.empty(len(decisions.rows))
 
         def work(part: slice, bench: Bench) -> None:
-            batch = (rows[part], keys[part], np.int64(seed), self._ties)
-            choose_valued(self.game.rules, self.leaf, *batch, *self._limits, bench, chosen[part], values[part])
+            batch = (decisions.at(part), np.int64(seed), self._ties)
+            choose_valued(self.game.rules, self.leaf, *batch, *self._limits, bench, chosen.at(part), values[part])
 
-        self._workers.run(work, len(rows))
+        self._workers.run(work, len(values))
         return chosen, values
 
-    def tied(self, row: np.ndarray) -> np.ndarray:
-        best = self.game.buffers()[1]
+    def tied(self, decision: Decisions) -> Chosen:
+        found = Chosen(*self.game.buffers())
 
         def work(part: slice, bench: Bench) -> None:
-            nonlocal best
-            best = best[: find_tied(self.game.rules, self.leaf, row, *self._limits, bench, best)]
+            nonlocal found
+            n = find_tied(self.game.rules, self.leaf, decision.rows[0], *self._limits, bench, found)
+            found = found.at(slice(n))
 
         self._workers.run(work, 1)
-        return best
+        return found
 
 
 class RankPlayer:
@@ -89,21 +128,21 @@ class RankPlayer:
         self.game, self.baseline, self.name, self._ties = game, baseline, baseline.name, ties
         self._workers: Workers[tuple[np.ndarray, np.ndarray]] = Workers(threads, game.buffers)
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        chosen = np.empty_like(rows)
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        chosen = Chosen.room(decisions.rows)
 
         def work(part: slice, buffers: tuple[np.ndarray, np.ndarray]) -> None:
-            batch = (rows[part], keys[part], np.int64(seed), self._ties)
-            choose_ranked(self.game.rules, self.baseline.function, *batch, *buffers, chosen[part])
+            batch = (decisions.at(part), np.int64(seed), self._ties)
+            choose_ranked(self.game.rules, self.baseline.function, *batch, *buffers, chosen.at(part))
 
-        self._workers.run(work, len(rows))
+        self._workers.run(work, len(decisions.rows))
         return chosen
 
-    def tied(self, row: np.ndarray) -> np.ndarray:
-        moves, children = self.game.buffers()
-        scores = np.empty(len(moves))
-        n = rank_moves(self.game.rules, self.baseline.function, self.game.unrow(row), moves, children, scores)
-        return children[:n][scores[:n] == scores[:n].max()]
+    def tied(self, decision: Decisions) -> Chosen:
+        found = Chosen(*self.game.buffers())
+        scores, state = np.empty(len(found.moves)), self.game.unrow(decision.rows[0])
+        n = rank_moves(self.game.rules, self.baseline.function, state, *found, scores)
+        return found.at(slice(n)).at(scores[:n] == scores[:n].max())
 
 
 class RandomPlayer:
@@ -115,17 +154,23 @@ class RandomPlayer:
         self.game = game
         self._buffers = game.buffers()
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        chosen = np.empty_like(rows)
-        choose_random(self.game.rules, rows, keys, np.int64(seed), *self._buffers, chosen)
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        chosen = Chosen.room(decisions.rows)
+        choose_random(self.game.rules, decisions, np.int64(seed), *self._buffers, chosen)
         return chosen
 
-    def tied(self, row: np.ndarray) -> np.ndarray:
-        moves, children = self.game.buffers()
-        return children[: self.game.rules.expand(self.game.unrow(row), moves, children)]
+    def tied(self, decision: Decisions) -> Chosen:
+        found = Chosen(*self.game.buffers())
+        return found.at(slice(self.game.rules.expand(self.game.unrow(decision.rows[0]), *found)))
 
 
 # --- kernels ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def tie_word(keys, i, seed):
+    """The random word by which the decision with keys[i] breaks ties."""
+    return random_word(seed, keys[i, 0], keys[i, 1], TIE)
 
 
 @kernel
@@ -148,24 +193,27 @@ def pick_tied(values, n, within, word):
 
 
 @kernel
-def choose_valued(rules, leaf, rows, keys, seed, ties, plies, candidates, margin, bench, chosen, values):
-    """chosen[i] = result of a best move of the decision rows[i], values[i] = its value for the mover."""
+def choose_valued(rules, leaf, decisions, seed, ties, plies, candidates, margin, bench, chosen, values):
+    """A best move of each decision to `chosen`, values[i] = its value for the mover."""
+    rows, keys, (codes, results) = decisions.rows, decisions.keys, chosen
     for i in range(len(rows)):
         n, best = score_moves(rules, leaf, rules.load(rows[i]), plies, candidates, margin, bench)
         values[i] = bench.values[best]
         if ties:
-            best = pick_tied(bench.values, n, TIED, random_word(seed, keys[i, 0], keys[i, 1], TIE))
-        chosen[i] = bench.rows[0, best]
+            best = pick_tied(bench.values, n, TIED, tie_word(keys, i, seed))
+        codes[i] = bench.moves[0, best]
+        results[i] = bench.rows[0, best]
 
 
 @kernel
 def find_tied(rules, leaf, row, plies, candidates, margin, bench, found):
-    """Results of all best moves of the decision `row` to found [M, W]; returns how many."""
+    """All best moves of the decision `row` to `found` (room for M); returns how many."""
     n, best = score_moves(rules, leaf, rules.load(row), plies, candidates, margin, bench)
     k = 0
     for i in range(n):
         if bench.values[i] >= bench.values[best] - TIED:
-            found[k] = bench.rows[0, i]
+            found.moves[k] = bench.moves[0, i]
+            found.rows[k] = bench.rows[0, i]
             k += 1
     return k
 
@@ -180,18 +228,23 @@ def rank_moves(rules, rank, state, moves, children, scores):
 
 
 @kernel
-def choose_ranked(rules, rank, rows, keys, seed, ties, moves, children, chosen):
-    """chosen[i] = result of a highest-ranked move of the decision rows[i]."""
+def choose_ranked(rules, rank, decisions, seed, ties, moves, children, chosen):
+    """A highest-ranked move of each decision to `chosen`."""
+    rows, keys, (codes, results) = decisions.rows, decisions.keys, chosen
     scores = np.empty(len(moves))
     for i in range(len(rows)):
         n = rank_moves(rules, rank, rules.load(rows[i]), moves, children, scores)
-        word = random_word(seed, keys[i, 0], keys[i, 1], TIE) if ties else np.int64(0)
-        chosen[i] = children[pick_tied(scores, n, 0.0, word)]
+        best = pick_tied(scores, n, 0.0, tie_word(keys, i, seed) if ties else np.int64(0))
+        codes[i] = moves[best]
+        results[i] = children[best]
 
 
 @kernel
-def choose_random(rules, rows, keys, seed, moves, children, chosen):
-    """chosen[i] = one of the distinct results of rows[i], drawn by (seed, game, ply)."""
+def choose_random(rules, decisions, seed, moves, children, chosen):
+    """One of the moves of each decision to `chosen`, drawn by (seed, game, ply)."""
+    rows, keys, (codes, results) = decisions.rows, decisions.keys, chosen
     for i in range(len(rows)):
         n = rules.expand(rules.load(rows[i]), moves, children)
-        chosen[i] = children[random_word(seed, keys[i, 0], keys[i, 1], TIE) % n]
+        drawn = tie_word(keys, i, seed) % n
+        codes[i] = moves[drawn]
+        results[i] = children[drawn]

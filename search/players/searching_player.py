@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from deltaw.envs.bits import TIE, random_word
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.named import leaf_of
+from deltaw.search.players.players import Chosen, Decisions, tie_word
 from deltaw.search.players.searcher import ENGINE, NO_LIMITS, SECONDS, Limits, Searcher, default_algorithm
 from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import SearchResult
@@ -47,31 +47,31 @@ class SearchingPlayer:
         self.leaf = leaf_of(evaluator)
         self._workers: Workers[_Seeker] = Workers(threads, lambda: _Seeker(game, evaluator, algorithm, limits))
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        return self.decide(rows, keys, seed)[0]
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        return self.decide(decisions, seed)[0]
 
-    def decide(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    def decide(self, decisions: Decisions, seed: int) -> tuple[Chosen, np.ndarray]:
         """What `choose` returns, and the values [n] of the decisions for their movers, in outcome units."""
-        chosen, values = np.empty_like(rows), np.empty(len(rows))
+        chosen, values = Chosen.room(decisions.rows), np.empty(len(decisions.rows))
 
         def work(i: int, seeker: _Seeker) -> None:
-            state = self.game.unrow(rows[i])
+            state = self.game.unrow(decisions.rows[i])
             found = seeker.search(state, self._ties)
             move = found.move
             if self._ties and len(found.moves) > 1:
-                word = int(random_word(seed, int(keys[i, 0]), int(keys[i, 1]), TIE))
-                move = found.moves[word % len(found.moves)]
-            chosen[i], values[i] = self.game.rules.play(state, move), found.value
+                move = found.moves[int(tie_word(decisions.keys, i, np.int64(seed))) % len(found.moves)]
+            chosen.moves[i], chosen.rows[i], values[i] = move, self.game.rules.play(state, move), found.value
 
-        self._workers.each(work, len(rows))
+        self._workers.each(work, len(values))
         return chosen, values
 
-    def tied(self, row: np.ndarray) -> np.ndarray:
-        """Results [k, W] of all best moves of the decision `row` [W]."""
-        state = self.game.unrow(row)
+    def tied(self, decision: Decisions) -> Chosen:
+        """All best moves of the one decision."""
+        state = self.game.unrow(decision.rows[0])
         found: list[SearchResult] = []
         self._workers.each(lambda i, seeker: found.append(seeker.search(state, True)), 1)
-        return np.array([self.game.rules.play(state, move) for move in found[0].moves or (found[0].move,)], np.int64)
+        moves = found[0].moves or (found[0].move,)
+        return Chosen(np.array(moves), np.array([self.game.rules.play(state, move) for move in moves], np.int64))
 
 
 class _Seeker:
