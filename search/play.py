@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +26,20 @@ from deltaw.envs import games
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
-from deltaw.envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
-from deltaw.envs.turn import end
+from deltaw.envs.path import outcome
+from deltaw.envs.record import (
+    Course,
+    Event,
+    GameRecord,
+    begin,
+    check_new,
+    follow,
+    is_over,
+    moves_of,
+    payoffs_of,
+    read_event,
+    write_games,
+)
 from deltaw.search.analysis.answers import SIZES, named_chances
 from deltaw.search.analysis.batch import dice_of, read_position, shielded
 from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
@@ -65,15 +77,6 @@ class Quit(Exception):
 
 class Abandoned(Exception):
     """The person wants a new game."""
-
-
-class Moment(NamedTuple):
-    """A position in a game, to go on from or to come back to."""
-
-    state: Any
-    ply: int
-    events: tuple[Event, ...] = ()
-    """what led here from `Table.start`"""
 
 
 @dataclass
@@ -155,9 +158,9 @@ def play_game(table: Table) -> None:
     person = persons_seat(table)
     first = int(table.game.rules.seat(table.start))
     table.write(f"You move {SEATS[(person - first) % table.game.rules.num_players]}.")
-    history: list[Moment] = []
-    now = Moment(table.start, 0)
-    while not is_over(table, now):
+    history: list[Course] = []
+    now = begin(table.game, table.start)
+    while not is_over(table.game, now):
         try:
             decided = take_turn(table, now, person, history)
         except (Quit, Abandoned, KeyboardInterrupt):
@@ -169,14 +172,10 @@ def play_game(table: Table) -> None:
             table.write(f"You resign: the opponent scores {decided}. {score_text(table)}")
             return
         now = decided
-    keep(table, now, person, finish(table, now.state, person))
+    keep(table, now, person, finish(table, now, person))
 
 
-def is_over(table: Table, now: Moment) -> bool:
-    return bool(end(table.game.rules, now.state, now.ply)[0])
-
-
-def take_turn(table: Table, now: Moment, person: int, history: list[Moment]) -> Moment | int:
+def take_turn(table: Table, now: Course, person: int, history: list[Course]) -> Course | int:
     """What follows `now`: after a chance event, a move of the agent's, or the person's decision; the points of a
     resignation."""
     who = (int(table.game.rules.seat(now.state)) - person) % table.game.rules.num_players
@@ -203,31 +202,29 @@ def persons_seat(table: Table) -> int:
     return (first + SEATS.index(place)) % players
 
 
-def follow(table: Table, now: Moment, event: Event) -> Moment:
-    state = after(table.game, now.state, event)
-    return Moment(state, now.ply + (not event.is_chance), (*now.events, event))
-
-
-def roll(table: Table, now: Moment, who: str) -> Moment:
+def roll(table: Table, now: Course, who: str) -> Course:
     """One chance outcome, by the dice of this ply."""
-    rules = table.game.rules
-    chances = [rules.chance(now.state, i)[1] for i in range(rules.num_chance(now.state))]
-    i = int(table.random(1, now.ply).choice(len(chances), p=np.array(chances) / sum(chances)))
+    rules, random = table.game.rules, table.random(1, now.plies)
+    if rules.exact_chance:
+        chances = [rules.chance(now.state, i)[1] for i in range(rules.num_chance(now.state))]
+        i = int(random.choice(len(chances), p=np.array(chances) / sum(chances)))
+    else:
+        i = int(random.integers(2**63))
     table.write(f"{who} {table.game.chance_text(now.state, i)}.")
-    return follow(table, now, Event(True, i))
+    return follow(table.game, now, Event(True, i))
 
 
-def answer(table: Table, now: Moment, who: int) -> Moment:
+def answer(table: Table, now: Course, who: int) -> Course:
     """The agent's move, for the player `who` turns after the person."""
     move = int(table.agent.choose(now.state))
     table.write(f"{player_name(table, who)} plays {table.game.move_text(now.state, move)}")
-    return follow(table, now, Event(False, move))
+    return follow(table.game, now, Event(False, move))
 
 
-def finish(table: Table, state: Any, person: int) -> tuple[float, ...]:
+def finish(table: Table, now: Course, person: int) -> tuple[float, ...]:
     """Announce the result and count the points; returns those of the person and the opponents after him."""
-    players = table.game.rules.num_players
-    payoffs = payoffs_of(table.game, state, state)
+    players, state = table.game.rules.num_players, now.state
+    payoffs, drawn = payoffs_of(table.game, state, now), outcome(table.game.rules, now.path, state)[0]
     mover = int(table.game.rules.seat(state))
     turns = ((payoffs or (0.0,) * players)[(person + k - mover) % players] for k in range(players))
     mine = tuple(int(points) if points == int(points) else points for points in turns)
@@ -237,7 +234,7 @@ def finish(table: Table, state: Any, person: int) -> tuple[float, ...]:
         told = ", ".join(f"{player_name(table, k).lower()}: {points:+g}" for k, points in enumerate(mine))
         table.write(f"The game is over: {told}. {score_text(table)}")
     elif mine[0] == 0:
-        table.write(f"{'A draw' if payoffs else 'The game is too long: a draw'}. {score_text(table)}")
+        table.write(f"{'A draw' if drawn else 'The game is too long: a draw'}. {score_text(table)}")
     else:
         size = SIZES.get(int(abs(mine[0])), f"win by {abs(mine[0]):g}")
         how = f" a {size} ({abs(mine[0]):g} points)" if size else ""
@@ -254,7 +251,7 @@ def score_text(table: Table) -> str:
 # --- the record -------------------------------------------------------------------------------------------------------
 
 
-def keep(table: Table, now: Moment, person: int, mine: tuple[float, ...] | None) -> None:
+def keep(table: Table, now: Course, person: int, mine: tuple[float, ...] | None) -> None:
     """Write the game so far, and those before it, to the file, if one was named; `mine`: payoffs of the person and of
     those after him, None for a game that was broken off."""
     if table.record is None or not any(not event.is_chance for event in now.events):
@@ -280,9 +277,9 @@ def beginning(game: Game, start: Any) -> tuple[Any, tuple[Event, ...]]:
 # --- the person's decision --------------------------------------------------------------------------------------------
 
 
-def decide(table: Table, now: Moment, history: list[Moment]) -> Moment | int:
+def decide(table: Table, now: Course, history: list[Course]) -> Course | int:
     """Ask until the person moves, goes back or resigns: the next moment, or the points of a resignation."""
-    show_decision(table, now.state)
+    show_decision(table, now)
     while True:
         text = table.ask()
         word, _, rest = text.lower().partition(" ")
@@ -292,17 +289,17 @@ def decide(table: Table, now: Moment, history: list[Moment]) -> Moment | int:
             if word == "resign":
                 return resignation(table, rest)
             if word in COMMANDS:
-                obey(table, now.state, word)
-            elif (move := read(table, now.state, text)) is not None:
+                obey(table, now, word)
+            elif (move := read(table, now, text)) is not None:
                 history.append(now)
-                return follow(table, now, Event(False, int(move)))
+                return follow(table.game, now, Event(False, int(move)))
         except InputError as error:
             table.write(str(error))
 
 
-def show_decision(table: Table, state: Any) -> None:
+def show_decision(table: Table, now: Course) -> None:
+    state, moves = now.state, moves_of(table.game, now)
     draw_board(table, state)
-    moves = table.game.moves(state)
     if table.hints:
         show_hint(table, state)
     if len(moves) == 1:
@@ -312,15 +309,15 @@ def show_decision(table: Table, state: Any) -> None:
         table.write(f"Your move ({len(moves)} to choose from, such as {example}):")
 
 
-def read(table: Table, state: Any, text: str) -> int | None:
+def read(table: Table, now: Course, text: str) -> int | None:
     """The move that a person wrote; an empty line plays the only one, if there is only one."""
     if text:
-        return table.game.find_move(state, text)
-    moves = table.game.moves(state)
+        return read_event(table.game, now, text).code
+    moves = moves_of(table.game, now)
     return moves[0] if len(moves) == 1 else None
 
 
-def take_back(table: Table, history: list[Moment]) -> Moment:
+def take_back(table: Table, history: list[Course]) -> Course:
     if not history:
         raise InputError("nothing to undo: this is your first decision of the game")
     table.write("Back to your last decision.")
@@ -339,14 +336,15 @@ def resignation(table: Table, text: str) -> int:
     return int(text)
 
 
-def obey(table: Table, state: Any, word: str) -> None:
+def obey(table: Table, now: Course, word: str) -> None:
     """A command that leaves the position as it is, or ends the game."""
+    state = now.state
     if word == "quit":
         raise Quit
     if word == "new":
         raise Abandoned
     if word == "moves":
-        table.write("\n".join(f"  {table.game.move_text(state, move)}" for move in table.game.moves(state)))
+        table.write("\n".join(f"  {table.game.move_text(state, move)}" for move in moves_of(table.game, now)))
     elif word == "hint":
         show_hint(table, state)
     elif word == "think":

@@ -15,6 +15,7 @@ import numpy as np
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import begin_path
 from deltaw.envs.turn import roll
 from deltaw.learn.selfplay.lockstep import take_turn
 from deltaw.search.evaluators.evaluator import Evaluator
@@ -149,4 +150,5 @@ def play_positions(rules, leaf, seed, rows, decisions, bench):
         state = rules.load(bench.rows[0, best])
         ply += 1
         if over:
+            begin_path(rules, bench.path)
             state, game, ply = rules.initial(), game + 1, np.int64(0)

@@ -20,7 +20,7 @@ import torch
 from deltaw.envs.kernel import kernel
 from deltaw.learn.knobs import Count, NotNegative, Positive, Share, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.selfplay.lockstep import flip, go_on, take_turn
+from deltaw.learn.selfplay.lockstep import counts_and_path, flip, go_on, take_turn
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.networks import not_for_tuples
 from deltaw.learn.workers.backend import Backend
@@ -85,7 +85,7 @@ class Position(NamedTuple):
     row: np.ndarray
     """int64 [W]"""
     counts: np.ndarray
-    """int64 [3]: game, ply, games finished"""
+    """int64 [3 + P]: game, ply, games finished; then the path (`envs/path.py`)"""
     squared: np.ndarray
     """float64 [1]: sum of squared errors of the current step"""
 
@@ -96,15 +96,15 @@ class SequentialTD:
     def __init__(self, start: Evaluator, options: Options, *, seed: int, budget: int) -> None:
         self.options, self.seed, self.budget, self.game = options, seed, budget, start.game
         self.start = start
+        first = self.game.row(self.game.rules.initial())
+        self.position = Position(first, counts_and_path(self.game.rules, 3), np.zeros(1))
         self._adopt(start)
         self.positions = 0
-        first = self.game.row(self.game.rules.initial())
-        self.position = Position(first, np.zeros(3, np.int64), np.zeros(1))
 
     def _adopt(self, evaluator: Evaluator) -> None:
         self.leaf = evaluator.leaf
         self.traces = make_traces(self.leaf.weights, evaluator.features.max_active)
-        self._bench = make_bench(self.leaf, self.game)
+        self._bench = make_bench(self.leaf, self.game)._replace(path=self.position.counts[3:])
 
     @property
     def games(self) -> int:
@@ -208,7 +208,7 @@ def play_and_learn(rules, leaf, position, traces, bench, seed, trace, rate, expl
             learn(leaf.weights, rules.seat(state), traces, trace, rate)
         if over:
             clear(traces)
-        go_on(rules, position.row, counts, bench.rows[0, best], over)
+        go_on(rules, position.row, counts, bench.path, bench.rows[0, best], over)
 
 
 @kernel

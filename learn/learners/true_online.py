@@ -29,7 +29,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 from deltaw.learn.knobs import Count, NotNegative, Positive, Share, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.selfplay.lockstep import go_on, take_turn
+from deltaw.learn.selfplay.lockstep import counts_and_path, go_on, take_turn
 from deltaw.learn.steps.schedule import Schedule, step_size
 from deltaw.learn.weights.linear import linear_weights, with_weights
 from deltaw.learn.workers.backend import Backend
@@ -85,7 +85,7 @@ class Position(NamedTuple):
     row: np.ndarray
     """int64 [W]"""
     counts: np.ndarray
-    """int64 [3]: game, ply, games finished"""
+    """int64 [3 + P]: game, ply, games finished; then the path (`envs/path.py`)"""
     sums: np.ndarray
     """float64 [5] of the current step: squared errors, positions learned from, plies and trace norms of finished games,
     finished games"""
@@ -108,8 +108,8 @@ class TrueOnlineTD:
         self.traces = make_traces(len(self.weight), most_active(self.game, self.leaf.weights.spec))
         self.positions = 0
         first = self.game.row(self.game.rules.initial())
-        self.position = Position(first, np.zeros(3, np.int64), np.zeros(5))
-        self._bench = make_bench(self.leaf, self.game)
+        self.position = Position(first, counts_and_path(self.game.rules, 3), np.zeros(5))
+        self._bench = make_bench(self.leaf, self.game)._replace(path=self.position.counts[3:])
 
     @property
     def games(self) -> int:
@@ -212,7 +212,7 @@ def play_and_learn(rules, leaf, weight, position, traces, bench, seed, trace, ra
             position.sums[2] += counts[1] + 1
             position.sums[3] += math.sqrt(clear(traces))
             position.sums[4] += 1.0
-        go_on(rules, position.row, counts, bench.rows[0, best], over)
+        go_on(rules, position.row, counts, bench.path, bench.rows[0, best], over)
 
 
 @kernel

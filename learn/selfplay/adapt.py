@@ -24,8 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deltaw.envs.bits import WORLD, random_word
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import reach
 from deltaw.envs.turn import end, explore, open_game, roll, value_for
 from deltaw.learn.selfplay.opponent_model import OpponentModel
 from deltaw.learn.weights.linear import linear_weights, predict, with_weights
@@ -148,19 +150,20 @@ class Adapter:
         while True:
             self._make_room()
             memory = self._memory
-            mine, ply = decide(rules, memory, me, seed, game, self._rolled)
+            mine, ply = decide(rules, memory, me, seed, game, self._rolled, self._bench)
             if mine:
                 over, result = own_move(
                     rules, self._leaf, self.weight, memory, me, game, settings, self._rolled[0], self._bench
                 )
             else:
-                keys = np.array([[game, ply]], np.int64)
-                chosen = self.opponent.choose(Decisions.of(self._rolled, keys), settings.seed).rows[0]
+                decision = Decisions(self._rolled, np.array([[game, ply]], np.int64), self._bench.path[None])
+                chosen = self.opponent.choose(decision, settings.seed).rows[0]
                 if self.model is not None:
                     self.model.see(self._rolled[0], chosen)
                 over, result = move_on(
-                    rules, self._leaf.weights, self.weight, memory, me, settings, chosen, False, False
-                )
+                    rules, self._leaf.weights, self.weight, memory, me, settings, self._rolled[0], chosen, False, False,
+                    self._bench,
+                )  # fmt: skip
             if over:
                 self.plies += int(memory.place[0])
                 return int(result)
@@ -183,16 +186,17 @@ class Adapter:
 def begin(rules, weights, weight, memory, me, number, settings, bench):
     """A new game: the first position after the random opening of its pair."""
     moves, rows = bench.moves[0], bench.rows[0]
-    ply = open_game(rules, settings.seed, number // 2, settings.opening_plies, memory.row, moves, rows)
+    ply = open_game(rules, settings.seed, number // 2, settings.opening_plies, memory.row, bench.path, moves, rows)
     memory.place[0], memory.place[1], memory.place[2] = ply, 0, 0
     if not settings.own:
         remember(rules, weights, weight, memory, me, rules.load(memory.row))
 
 
 @kernel
-def decide(rules, memory, me, seed, number, rolled):
+def decide(rules, memory, me, seed, number, rolled, bench):
     """The decision, dice rolled, to rolled[0] [W]; returns (whether it is mine, ply)."""
     ply = memory.place[0]
+    bench.word[0] = random_word(seed, number // 2, ply, WORLD)
     state = roll(rules, rules.load(memory.row), seed, number // 2, ply)
     rules.store(state, rolled[0])
     return rules.seat(state) == me, ply
@@ -203,18 +207,20 @@ def own_move(rules, leaf, weight, memory, me, number, settings, rolled, bench):
     """Choose at 1 ply, or explore, and learn; returns (over, result for me)."""
     n, best = score_moves(rules, leaf, rules.load(rolled), 1, 0, 0.0, bench)
     best, explored = explore(settings.seed, number, memory.place[0], settings.explore, n, best)
-    return move_on(rules, leaf.weights, weight, memory, me, settings, bench.rows[0, best], explored, True)
+    chosen = bench.rows[0, best]
+    return move_on(rules, leaf.weights, weight, memory, me, settings, rolled, chosen, explored, True, bench)
 
 
 @kernel
-def move_on(rules, weights, weight, memory, me, settings, chosen, explored, mine):
-    """The game goes on to the position chosen [W], and the last remembered position learns from it; returns (over,
-    result for me)."""
+def move_on(rules, weights, weight, memory, me, settings, rolled, chosen, explored, mine, bench):
+    """The game goes on from the decision rolled [W] to the position chosen [W], and the last remembered position learns
+    from it; returns (over, result for me)."""
     place = memory.place
     memory.row[:] = chosen
     place[0] += 1
     child = rules.load(chosen)
-    over, value = end(rules, child, place[0])
+    reach(rules, bench.path, rules.load(rolled))
+    over, value = end(rules, bench.path, child, place[0])
     result = value_for(rules, child, value, me)
     if explored and not over:
         place[2] = place[1]

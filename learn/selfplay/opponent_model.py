@@ -138,9 +138,9 @@ def count_choice(rules, spec, decision, result, moves, rows, index, value, table
 @kernel
 def add_noise(rules, decisions, seed, chance, moves, results, chosen):
     """Replaces moves by random ones, each with the given chance; drawn by (seed, game, ply)."""
-    rows, keys = decisions.rows, decisions.keys
+    rows, keys, paths = decisions
     for i in range(len(rows)):
-        noisy = noisy_move(rules, rules.load(rows[i]), seed, keys[i, 0], keys[i, 1], chance, moves, results)
+        noisy = noisy_move(rules, paths[i], rules.load(rows[i]), seed, keys[i, 0], keys[i, 1], chance, moves, results)
         if noisy >= 0:
             chosen.moves[i] = moves[noisy]
             chosen.rows[i] = results[noisy]

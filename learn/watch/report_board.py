@@ -66,9 +66,7 @@ def dense(game: Game, features: FeatureSet, rows: np.ndarray) -> np.ndarray:
 
 def random_rows(game: Game, number: int = POSITIONS) -> np.ndarray:
     """int64 [number, W]: successive positions of random games."""
-    rows = np.empty((number, game.rules.width), np.int64)
-    random_positions(game.rules, np.int64(1), rows, *game.buffers())
-    return rows
+    return random_positions(game, 1, number)
 
 
 def cells_of(game: Game, rows: np.ndarray, kernel: str = "cells") -> np.ndarray:

@@ -201,8 +201,7 @@ def watched(game: Game, features: FeatureSet) -> tuple[np.ndarray, list[str]]:
         return np.zeros(0, np.int64), []
     index = np.arange(features.num_features)
     if len(index) > MOST_CURVES:
-        rows = np.empty((POSITIONS, game.rules.width), np.int64)
-        random_positions(game.rules, np.int64(1), rows, *game.buffers())
+        rows = random_positions(game, 1, POSITIONS)
         dense = np.empty((POSITIONS, len(index)), np.float32)
         room = features.max_active + 4
         work = (np.empty(room, np.int32), np.empty(room, np.float32))

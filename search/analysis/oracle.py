@@ -31,7 +31,8 @@ import numpy as np
 from deltaw.envs.bits import EXPLORE, OPENING, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
-from deltaw.envs.turn import end, random_move
+from deltaw.envs.record import Event, begin, follow, initial_state, is_over
+from deltaw.envs.turn import random_move
 from deltaw.search.players.perfect import Exact, Verdict
 from deltaw.search.players.players import Decisions, Player
 
@@ -195,12 +196,12 @@ def random_decisions(game: Game, n: int, seed: int = 0, from_ply: int | None = N
 
 def _random_game(game: Game, seed: int, number: int) -> Iterator[np.ndarray]:
     """Rows of the positions of one random game of a deterministic game."""
-    moves, children = game.buffers()
-    row, ply = game.row(game.rules.initial()), 0
-    while not end(game.rules, game.unrow(row), ply)[0]:
-        yield row
-        row = children[random_move(game.rules, game.unrow(row), seed, number, ply, EXPLORE, moves, children)].copy()
-        ply += 1
+    course, buffers = begin(game, initial_state(game)), game.buffers()
+    while not is_over(game, course):
+        yield game.row(course.state)
+        keyed = (seed, number, course.plies, EXPLORE)
+        drawn = random_move(game.rules, course.path, course.state, *keyed, *buffers)
+        course = follow(game, course, Event(False, int(buffers[0][drawn])))
 
 
 def _is_open(game: Game, row: np.ndarray) -> bool:

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from deltaw.envs.bits import TIE, random_word
+from deltaw.envs.bits import TIE, WORLD, random_word
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import KEYS, expand, follow
 from deltaw.search.evaluators.leaf import TIED, Leaf
 from deltaw.search.players.plies import CANDIDATES, MARGIN, Bench, make_bench, score_moves
 from deltaw.search.players.threads import Workers
@@ -32,13 +33,14 @@ class Decisions(NamedTuple):
     keys: np.ndarray
     """int64 [n, 2]: (game, ply), for players that draw random numbers"""
     paths: np.ndarray
-    """int64 [n, P]: the path of each game; zeros, since no game's positions can repeat"""
+    """int64 [n, P]: the path of each game (`envs/path.py`)"""
 
     @classmethod
-    def of(cls, rows: np.ndarray, keys: np.ndarray | None = None) -> Decisions:
-        """Decisions in games without repetition; without `keys`, all have the same."""
+    def of(cls, rows: np.ndarray, keys: np.ndarray | None = None, paths: np.ndarray | None = None) -> Decisions:
+        """Without `keys`, all have the same; without `paths`, the games begin here."""
         n = len(rows)
-        return cls(rows, np.zeros((n, 2), np.int64) if keys is None else keys, np.zeros((n, 1), np.int64))
+        keys = np.zeros((n, 2), np.int64) if keys is None else keys
+        return cls(rows, keys, np.zeros((n, KEYS), np.int64) if paths is None else paths)  # [COUNT] is 0
 
     def at(self, which: Any) -> Decisions:
         """Those that a slice, a mask or an array of indices selects."""
@@ -114,7 +116,7 @@ class EvaluatorPlayer:
 
         def work(part: slice, bench: Bench) -> None:
             nonlocal found
-            n = find_tied(self.game.rules, self.leaf, decision.rows[0], *self._limits, bench, found)
+            n = find_tied(self.game.rules, self.leaf, decision, *self._limits, bench, found)
             found = found.at(slice(n))
 
         self._workers.run(work, 1)
@@ -141,7 +143,7 @@ class RankPlayer:
     def tied(self, decision: Decisions) -> Chosen:
         found = Chosen(*self.game.buffers())
         scores, state = np.empty(len(found.moves)), self.game.unrow(decision.rows[0])
-        n = rank_moves(self.game.rules, self.baseline.function, state, *found, scores)
+        n = rank_moves(self.game.rules, self.baseline.function, decision.paths[0], state, *found, scores)
         return found.at(slice(n)).at(scores[:n] == scores[:n].max())
 
 
@@ -161,7 +163,8 @@ class RandomPlayer:
 
     def tied(self, decision: Decisions) -> Chosen:
         found = Chosen(*self.game.buffers())
-        return found.at(slice(self.game.rules.expand(self.game.unrow(decision.rows[0]), *found)))
+        state = self.game.unrow(decision.rows[0])
+        return found.at(slice(expand(self.game.rules, decision.paths[0], state, *found)))
 
 
 # --- kernels ------------------------------------------------------------------------------------------------------
@@ -193,10 +196,18 @@ def pick_tied(values, n, within, word):
 
 
 @kernel
+def sit_down(rules, decisions, i, seed, bench):
+    """The bench gets what belongs to decision i besides its position."""
+    follow(rules, bench.path, decisions.paths[i])
+    bench.word[0] = random_word(seed, decisions.keys[i, 0], decisions.keys[i, 1], WORLD)
+
+
+@kernel
 def choose_valued(rules, leaf, decisions, seed, ties, plies, candidates, margin, bench, chosen, values):
     """A best move of each decision to `chosen`, values[i] = its value for the mover."""
     rows, keys, (codes, results) = decisions.rows, decisions.keys, chosen
     for i in range(len(rows)):
+        sit_down(rules, decisions, i, seed, bench)
         n, best = score_moves(rules, leaf, rules.load(rows[i]), plies, candidates, margin, bench)
         values[i] = bench.values[best]
         if ties:
@@ -206,9 +217,10 @@ def choose_valued(rules, leaf, decisions, seed, ties, plies, candidates, margin,
 
 
 @kernel
-def find_tied(rules, leaf, row, plies, candidates, margin, bench, found):
-    """All best moves of the decision `row` to `found` (room for M); returns how many."""
-    n, best = score_moves(rules, leaf, rules.load(row), plies, candidates, margin, bench)
+def find_tied(rules, leaf, decision, plies, candidates, margin, bench, found):
+    """All best moves of the one decision to `found` (room for M); returns how many."""
+    sit_down(rules, decision, 0, np.int64(0), bench)
+    n, best = score_moves(rules, leaf, rules.load(decision.rows[0]), plies, candidates, margin, bench)
     k = 0
     for i in range(n):
         if bench.values[i] >= bench.values[best] - TIED:
@@ -219,9 +231,9 @@ def find_tied(rules, leaf, row, plies, candidates, margin, bench, found):
 
 
 @kernel
-def rank_moves(rules, rank, state, moves, children, scores):
+def rank_moves(rules, rank, path, state, moves, children, scores):
     """scores [M] of the moves of the decision `state`; returns how many there are."""
-    n = rules.expand(state, moves, children)
+    n = expand(rules, path, state, moves, children)
     for k in range(n):
         scores[k] = rank(state, moves[k], rules.load(children[k]))
     return n
@@ -233,7 +245,7 @@ def choose_ranked(rules, rank, decisions, seed, ties, moves, children, chosen):
     rows, keys, (codes, results) = decisions.rows, decisions.keys, chosen
     scores = np.empty(len(moves))
     for i in range(len(rows)):
-        n = rank_moves(rules, rank, rules.load(rows[i]), moves, children, scores)
+        n = rank_moves(rules, rank, decisions.paths[i], rules.load(rows[i]), moves, children, scores)
         best = pick_tied(scores, n, 0.0, tie_word(keys, i, seed) if ties else np.int64(0))
         codes[i] = moves[best]
         results[i] = children[best]
@@ -244,7 +256,7 @@ def choose_random(rules, decisions, seed, moves, children, chosen):
     """One of the moves of each decision to `chosen`, drawn by (seed, game, ply)."""
     rows, keys, (codes, results) = decisions.rows, decisions.keys, chosen
     for i in range(len(rows)):
-        n = rules.expand(rules.load(rows[i]), moves, children)
+        n = expand(rules, decisions.paths[i], rules.load(rows[i]), moves, children)
         drawn = tie_word(keys, i, seed) % n
         codes[i] = moves[drawn]
         results[i] = children[drawn]

@@ -25,14 +25,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deltaw.envs.control import LIMIT, NODES, NOISY, OPEN, STOP, Stopped, make_control, stopped, supervised
+from deltaw.envs.control import LIMIT, NODES, NOISY, OPEN, PATH, STOP, Stopped, make_control, stopped, supervised
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import expand, follow, make_path, outcome, reach
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.deep import Deep, deep
-from deltaw.search.tree.stack import DEEPEST, NOBODY, Stack, Visitor, check_depth, make_stack
+from deltaw.search.tree.stack import (
+    DEEPEST,
+    NOBODY,
+    Stack,
+    Visitor,
+    check_depth,
+    make_stack,
+    node_results,
+    path_in,
+)
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES, make_table
 
 
@@ -151,6 +161,8 @@ class Bench(NamedTuple):
     visitor: Visitor
     options: Any
     stack: Stack
+    path: np.ndarray
+    """of the game, up to the state that is searched"""
 
 
 def make_bench(
@@ -163,6 +175,7 @@ def make_bench(
     options: Any = None,
     visitor: Visitor = NOBODY,
     table: Any = None,
+    path: np.ndarray | None = None,
 ) -> Bench:
     """`options`: None for the algorithm's own; `table`: a transposition table to go on with, where the algorithm wants
     one."""
@@ -186,7 +199,7 @@ def make_bench(
         table=table if algorithm.table else (),
         memory=algorithm.memory(game, depth) if algorithm.memory is not None else (),
     )
-    return Bench(game, algorithm, leaf, visitor, options, stack)
+    return Bench(game, algorithm, leaf, visitor, options, stack, make_path(game.rules) if path is None else path)
 
 
 def evaluate_state(bench: Bench, state: Any, depth: int, alpha: float = -math.inf, beta: float = math.inf) -> float:
@@ -197,6 +210,7 @@ def evaluate_state(bench: Bench, state: Any, depth: int, alpha: float = -math.in
     """
     rules, me = bench.game.rules, np.int64(bench.game.rules.seat(state))
     arguments = (np.int64(depth), np.float64(alpha), np.float64(beta), me, bench.options, bench.stack)
+    follow(rules, path_in(bench.stack.control), bench.path)
     value = supervised(
         bench.stack.control, None, bench.algorithm.run, rules, bench.deep.leaf, bench.visitor, state, *arguments
     )
@@ -244,7 +258,8 @@ def _search_root(
     """`search_root` under supervision; the number of moves, or 0 if it was stopped."""
     rules, algorithm = bench.game.rules, bench.algorithm
     arguments = (bench.deep.leaf, bench.visitor, state, np.int64(depth), bench.options, bench.stack, *root[:2])
-    n = rules.expand(state, *root[:2])  # out here, so that a large generator is not compiled once more
+    follow(rules, path_in(bench.stack.control), bench.path)
+    n = node_results(rules, state, *root[:2], bench.stack)  # so that a large generator is not compiled once more
     ordered = (np.int64(n), np.int64(first), full, root.values)
     supervised(bench.stack.control, seconds, search_root, rules, algorithm.run, *arguments, *ordered)
     return 0 if stopped(bench.stack.control) else int(n)
@@ -273,8 +288,10 @@ def search(
     visitor: Visitor = NOBODY,
     table: Any = None,
     full: bool = False,
+    path: np.ndarray | None = None,
 ) -> SearchResult:
-    """The best moves of `state`, `depth` moves deep; with `full` the value of every move.
+    """The best moves of `state`, `depth` moves deep; with `full` the value of every move. `path`: of the game so far
+    (`envs/path.py`); None: it begins here.
 
     With a limit of time or nodes the search descends by levels (iterative deepening, LECTURE S11): depth 1, 2, ... and
     the answer is that of the last level that was completed; with no level completed, the first legal move, the
@@ -283,8 +300,11 @@ def search(
     Raises InputError for a negative depth or limit, and where algorithm, evaluator and game do not fit.
     """
     start = time.perf_counter()
-    bench = make_bench(game, evaluator, algorithm, depth, nodes=nodes, options=options, visitor=visitor, table=table)
-    if depth == 0 or game.rules.outcome(state)[0] or game.rules.num_chance(state) > 0:
+    bench = make_bench(
+        game, evaluator, algorithm, depth,
+        nodes=nodes, options=options, visitor=visitor, table=table, path=path,
+    )  # fmt: skip
+    if depth == 0 or outcome(game.rules, bench.path, state)[0] or game.rules.num_chance(state) > 0:
         return _result(bench, state, (), evaluate_state(bench, state, depth), depth, depth, start)
     limited = seconds is not None or nodes is not None
     found = _descend(bench, state, depth, range(1, depth + 1) if limited else (depth,), start, seconds, full)
@@ -362,19 +382,21 @@ def _with_variation(
     Their nodes count towards the limit, but not among those of the result.
     """
     root, moves, leaf, control = _make_root(bench.game), found.variation, found.leaf, bench.stack.control
-    limit = control[LIMIT]
+    limit, path = control[LIMIT], bench.path.copy()
+    reach(bench.game.rules, path, state)
     for depth in range(found.depth - 1, 0, -1):
         left = _time_left(start, seconds)
         if (
-            bench.game.rules.outcome(leaf)[0]
+            outcome(bench.game.rules, path, leaf)[0]
             or bench.game.rules.num_chance(leaf) > 0
             or (left is not None and left <= 0)
         ):
             break
         control[LIMIT] = min(limit, control[NODES] + 4 * found.nodes + 1000)
-        n = 0 if stopped(control) else _search_root(bench, root, leaf, depth, 0, False, left)
+        n = 0 if stopped(control) else _search_root(bench._replace(path=path), root, leaf, depth, 0, False, left)
         if n == 0:
             break
+        reach(bench.game.rules, path, leaf)
         moves += (int(root.moves[np.argmax(root.values[:n])]),)
         leaf = _played(bench.game, leaf, moves[-1:])
     control[LIMIT] = limit
@@ -386,9 +408,10 @@ def _with_variation(
 def _unsearched(bench: Bench, state: Any, depth: int, start: float) -> SearchResult:
     """The result where no level was completed: the first move in the game's order."""
     game = bench.game
-    bench.stack.control[:] = make_control()
-    move = game.moves(state)[0]
-    value = evaluate_state(bench, state, 0)
+    bench.stack.control[: PATH + 1] = make_control()
+    root = _make_root(game)
+    expand(game.rules, bench.path, state, *root[:2])
+    move, value = int(root.moves[0]), evaluate_state(bench, state, 0)
     return _result(bench, state, (move,), value, 0, depth, start)._replace(moves=())
 
 

@@ -12,8 +12,9 @@ import pytest
 from toy_games import random_evaluator
 
 from deltaw.envs import games
+from deltaw.envs.record import begin
 from deltaw.search.evaluators.evaluator import save_evaluator
-from deltaw.search.play import COMMANDS, Moment, Table, finish, main, persons_seat, play, roll
+from deltaw.search.play import COMMANDS, Table, finish, main, persons_seat, play, roll
 from deltaw.search.players.agent import Agent
 
 BACKGAMMON = games.load("backgammon")
@@ -115,7 +116,7 @@ def test_the_result_is_named(value, text, score):
     high = (planes >> 2 & 1) << point | (planes >> 3 & 1) << point + 32
     lost = borne_off._replace(me_low=low, me_high=high, seat=1)
     table = make_table()
-    finish(table, lost, person=0 if value > 0 else 1)
+    finish(table, begin(table.game, lost), person=0 if value > 0 else 1)
     assert table.score == score
     assert table.said[-1].startswith(text)
 
@@ -146,7 +147,7 @@ def test_dice_are_fair_and_a_game_does_not_open_with_a_double():
     for seed in range(600):
         table = make_table(seed=seed)
         for name, state in (("opening", opening), ("later", later)):
-            roll(table, Moment(state, 0), "You roll")
+            roll(table, begin(BACKGAMMON, state), "You roll")
             dice = table.said[-1].removeprefix("You roll ").rstrip(".")
             doubles[name] += dice[0] == dice[1]
     assert doubles["opening"] == 0
