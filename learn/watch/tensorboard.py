@@ -43,11 +43,11 @@ from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from deltaw.envs.game import FeatureSet, Game
-from deltaw.learn.exports.export import random_positions
 from deltaw.learn.run.strength import INTERVAL, Strength
-from deltaw.learn.selfplay.lockstep import dense_features
 from deltaw.learn.selfplay.sample import annotated, outcome_values, play_sample, reliability, scores, typical
-from deltaw.learn.watch.pictures import opinion_picture, reliability_picture
+from deltaw.learn.watch.charts import reliability_chart
+from deltaw.learn.watch.pictures import opinion_picture
+from deltaw.learn.watch.report_board import dense, random_rows
 from deltaw.search.evaluators.evaluator import Evaluator
 
 MOST_CURVES = 40
@@ -170,8 +170,7 @@ class Board:
         self.writer.add_scalar("sample/calibration_error", found.error, games)
         self.writer.add_scalar("sample/td_error", float(np.sqrt(np.mean(sample.errors**2))), games)
         self._histogram("sample/td_error", sample.errors, games)
-        picture = reliability_picture(found)
-        self.writer.add_image("sample/reliability", np.asarray(picture), games, dataformats="HWC")
+        self.writer.add_figure("sample/reliability", reliability_chart(found), games)
         self.writer.add_text("sample/game", "\n".join(annotated(evaluator, sample, typical(sample))), games)
 
     def _histogram(self, name: str, values: np.ndarray, games: int) -> None:
@@ -201,13 +200,8 @@ def watched(game: Game, features: FeatureSet) -> tuple[np.ndarray, list[str]]:
         return np.zeros(0, np.int64), []
     index = np.arange(features.num_features)
     if len(index) > MOST_CURVES:
-        rows = np.empty((POSITIONS, game.rules.width), np.int64)
-        random_positions(game.rules, np.int64(1), rows, *game.buffers())
-        dense = np.empty((POSITIONS, len(index)), np.float32)
-        room = features.max_active + 4
-        work = (np.empty(room, np.int32), np.empty(room, np.float32))
-        dense_features(game.rules, np.array(features.spec, np.int64), rows, *work, dense)
-        index = np.sort(np.argsort(-dense.astype(float).var(axis=0), kind="stable")[:FEWER_CURVES])
+        x = dense(game, features, random_rows(game, POSITIONS))
+        index = np.sort(np.argsort(-x.astype(float).var(axis=0), kind="stable")[:FEWER_CURVES])
     names = features.names()
     return index, [names[i] for i in index]
 
