@@ -3,7 +3,7 @@
     open_game -> position -roll-> decision -(a choice, explore or noisy_move)-> position -end-> value_for a seat
 
 Random numbers come from counters: each is a function of (seed, game, ply, purpose), so a game does not depend on the
-games beside it. Two games that shall have the same dice are given the same number, that of their pair.
+games beside it. Two games that need the same dice get the same number, that of their pair.
 """
 
 from __future__ import annotations

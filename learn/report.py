@@ -1,11 +1,11 @@
 """A training run as one HTML file: `deltaw report outputs/connect_four/RUN --to report.html`.
 
-What was trained and how, the strength curve with its interval, the learned weights drawn on the board
-(`learn/watch/report_weights.py`), calibration, what the evaluator thinks of the game's probe positions, and a sample
-game with boards and values. The file needs no network and no other file. A run that is still going on has a report as
-well: of its last checkpoint.
+The page shows what was trained and how, the strength curve with its interval, the learned weights drawn on the board
+(`learn/watch/report_weights.py`), calibration, the values of the game's probe positions, and a sample game with boards
+and values. It needs no network and no other file. The report of a run that is still going on shows its last checkpoint.
 
-From the run's folder it reads evaluator.safetensors, strength.jsonl and .hydra/; only the first must be there.
+The command reads evaluator.safetensors, strength.jsonl and .hydra/ in the run's folder; only the first must be there.
+The page itself is the template `learn/watch/report.html.jinja`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ RECORD = {"games", "seconds", "opponent", "ppg", "standard_error", "match_games"
 
 
 class Run(NamedTuple):
-    """What a run's folder tells."""
+    """What is in a run's folder."""
 
     folder: Path
     evaluator: Evaluator

@@ -1,10 +1,10 @@
 """Weights drawn where they belong: on the squares of a board, or on the points of backgammon.
 
-Which feature describes which square is found out, not declared, so that it works for a game nobody here has seen: over
-positions of random games, a feature belongs to a square and a piece if it is active exactly where `cells` says that
-this piece stands there, always with the same value; or, signed, with one value for 1 and its opposite for 2. Which way
-up the board stands is found out too, from the game's own picture: where pixels change as cells change. Backgammon's
-inputs count checkers, so its points are drawn as stacks of what each further checker adds.
+No game declares which feature describes which square; it is found out from positions of random games, so it works for
+any game. A feature belongs to a square and a piece if it is active exactly when `cells` says that this piece stands
+there, always with the same value. A signed feature has one value for 1 and the opposite value for 2. The orientation of
+the board is found out, too: in the game's own picture pixels change where cells change. Backgammon's inputs count
+checkers, so each of its points is drawn as a stack that shows what each further checker adds.
 
 Letters: N positions, F features, C cells, W integers a state.
 """

@@ -4,8 +4,8 @@ that have no place there.
     linear     the weight of each feature; with a head over outcome classes the slope of the value
                (`slopes` of learn/watch/tensorboard.py)
     mlp        the mean of dv/dx over positions of its own games: what a little more of an input is worth there; and the
-               first layer's units that move most: standard deviation of their activation x length of their outgoing
-               weights
+               first layer's units that move the value most, by the standard deviation of their activation times the
+               length of their outgoing weights
     n-tuples   the tables whose sum over their placements varies most over those positions, and their largest entries
 
 Letters: N positions, F features, T tables, H units, W integers a state.

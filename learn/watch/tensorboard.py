@@ -4,8 +4,8 @@ strength/OPPONENT            the headline: points per game against it at 1 ply (
                              one), with _low and _high, a 95 % interval; margin charts under CUSTOM SCALARS
 strength_by_second/OPPONENT  the same; the step is whole seconds of training: runs of different methods at equal seconds
 final/OPPONENT               the measurement that ends a run
-train/td_error               size of the TD errors that were learned from; it says whether learning goes on, not how
-                             strong one is
+train/td_error               size of the TD errors that were learned from; it shows whether learning continues, not how
+                             strong the evaluator is
 train/*                      loss, step size, norms of gradients and traces: see the learner's step
 play/*                       length of the training games, share of double wins or draws
 speed/*                      games and positions a second of training
@@ -16,7 +16,7 @@ automata/*                   mu and sigma, or the probabilities, of every weight
                              learn/automata/team.py
 dynamic/*                    gain of adapting over the weights of the start, and its standard error: see
                              learn/learners/dynamic.py
-opponent/*                   how much oftener than by chance the opponent chooses by a criterion
+opponent/*                   how much more often than by chance the opponent chooses by a criterion
 weights/NAME                 the weight of a feature, of linear evaluators: of all features up to 40, else of the 20
                              that vary most over positions of random games (so they are the same in every run of a
                              game). With a head over outcome classes: the slope of the value where all classes are
@@ -130,8 +130,8 @@ class Board:
             self._with_interval("strength_by_second", result, int(seconds))
 
     def again(self, records: list[dict[str, Any]]) -> None:
-        """Points by seconds of an earlier sitting, which TensorBoard takes back where the seconds are more than the
-        games."""
+        """Writes again the points by seconds of an earlier part of the run. TensorBoard takes them back if the seconds
+        are more than the games."""
         for r in records:
             if int(r["seconds"]) >= self._purged_from > 0:
                 earlier = Strength(r["opponent"], r["ppg"], r["standard_error"], r["match_games"])
@@ -214,8 +214,8 @@ def slopes(evaluator: Evaluator, index: np.ndarray) -> np.ndarray:
 
 
 def _quiet_about_files(failure: threading.ExceptHookArgs) -> None:
-    """TensorBoard writes in a thread of its own, and its next call raises what went wrong there: no traceback from the
-    thread as well."""
+    """TensorBoard writes in a thread of its own. If writing fails there, its next call raises the error, so the thread
+    need not print a traceback as well."""
     if not issubclass(failure.exc_type, OSError):
         threading.__excepthook__(failure)
 
