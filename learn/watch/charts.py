@@ -75,8 +75,10 @@ def reliability_chart(axes: Axes, found: Reliability) -> None:
     """Score that came true against predicted score; a circle a bin, its area the share of positions; the diagonal is
     perfect calibration."""
     axes.axline((0, 0), slope=1, color=SOFT, linestyle=":", linewidth=1)
-    sizes = np.maximum(CIRCLE * found.positions / found.positions.sum(), 12)
+    total = found.positions.sum()
+    sizes = np.maximum(CIRCLE * found.positions / total, 12)
     axes.scatter(found.predicted, found.scored, sizes, color=BLUE, alpha=0.8, clip_on=False)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted score", ylabel="score that came true", box_aspect=1)
+    axes.set_title(f"error {found.error:.3f}, {total:,} positions", fontsize="medium")
     assert isinstance(axes.figure, Figure)
     axes.figure.set_size_inches(HEIGHT, HEIGHT)

@@ -218,11 +218,13 @@ def test_a_single_measurement_has_a_chart(run):
 
 
 def test_circles_stand_where_predictions_and_scores_meet():
-    found = Reliability(np.array([0.2, 0.7]), np.array([0.25, 0.5]), np.array([300, 100]))
-    (circles,) = reliability_chart(found).axes[0].collections
-    assert circles.get_offsets().tolist() == [[0.2, 0.25], [0.7, 0.5]]
+    found = Reliability(np.array([0.25, 0.7]), np.array([0.25, 0.5]), np.array([300, 100]))
+    (axes,) = reliability_chart(found).axes
+    (circles,) = axes.collections
+    assert circles.get_offsets().tolist() == [[0.25, 0.25], [0.7, 0.5]]
     large, small = circles.get_sizes()
     assert large == 3 * small
+    assert axes.get_title() == "error 0.050, 400 positions"
 
 
 def test_the_same_run_gives_the_same_page(run):
