@@ -6,7 +6,7 @@ The path of the game (`envs/path.py`) goes with the position: whoever has chosen
 and then asks `end` about the position that follows.
 
 Random numbers come from counters: each is a function of (seed, game, ply, purpose), so a game does not depend on the
-games beside it. Two games that shall have the same dice are given the same number, that of their pair.
+games beside it. Two games that need the same dice get the same number, that of their pair.
 """
 
 from __future__ import annotations

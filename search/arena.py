@@ -86,9 +86,7 @@ def parser() -> Parser:
     p.add_argument("--first-only", action="store_true", help="the first player begins every game: no pairs")
     p.add_argument("--slots", type=int, default=SLOTS, help="games side by side (default %(default)s)")
     p.add_argument("--threads", type=int, help="default: one a core; changes no result")
-    p.add_argument(
-        "--plot", metavar="FILE", help="of a round robin: draw the cross table as .png, .svg or .pdf (extra plot)"
-    )
+    p.add_argument("--plot", metavar="FILE", help="of a round robin: draw the cross table as .png, .svg or .pdf")
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
     return p
 

@@ -2,8 +2,7 @@
 
     position --opening--> position --search--> value, best move, (nodes, best line) --learn--> --move--> next position
 
-Two searches can be asked, both of the exact minimax value at a fixed depth, so that what they prove is true of every
-node:
+There are two searches. Both compute the exact minimax value at a fixed depth, so what they prove about a node is true:
 
     minimax      plain negamax: the value of every node
     alphabeta    the engine (`search/tree/engine_node.py`) with selective parts off, in one open window: bounds of every
@@ -75,7 +74,7 @@ class EngineDesk(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What kernels are told of a run."""
+    """The settings of a run that kernels need."""
 
     seed: int
     depth: int

@@ -1,7 +1,7 @@
-"""From a run, or from any evaluator, to the bytes of a file that is played with elsewhere.
+"""Turns a run, or any evaluator, into the bytes of a file for other programs.
 
-A file is the evaluator file of this project, or ONNX (`learn/exports/onnx_graph.py`). Before it takes its name it is
-read back and compared with what was trained (`learn/exports/verify.py`), and beside it go golden vectors
+The file is an evaluator file of deltaw, or ONNX (`learn/exports/onnx_graph.py`). Before it gets its name it is read
+back and compared with the trained evaluator (`learn/exports/verify.py`). Golden vectors are written beside it
 (`learn/exports/golden.py`).
 """
 

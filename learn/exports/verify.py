@@ -1,8 +1,8 @@
-"""Is an exported evaluator what was trained? Its values, and its order of moves, on positions of the evaluator's own
-games.
+"""Compares an exported evaluator with the trained one: their values, and their order of moves, on positions of the
+evaluator's own games.
 
-The yardstick is the evaluator's definition, summed in float64 by NumPy: neither torch's float32, whose own rounding
-reaches a millionth, nor the compiled form, nor onnxruntime is trusted.
+Both are compared with the evaluator's definition, summed in float64 by NumPy. torch's float32, whose own rounding error
+reaches a millionth, the compiled form and onnxruntime are not taken as a reference.
 """
 
 from __future__ import annotations

@@ -6,13 +6,15 @@ v always from the side of the player who adapts, and v_T the result. The opponen
 next, so v learns what happens *against this opponent*. Where the opponent plays one criterion too often, this differs
 from what happens in self-play.
 
-Two sets of positions can be learned from. `both`: all of them. `own`: those after one's own moves, among which the
-player chooses. The opponent is then part of the environment.
+The player can learn from two sets of positions:
 
-Everything is online: one game after the other, an update a move, compiled, and the trace is kept as the list of the
-game's positions, so its cost does not grow with the number of features. Games 2p and 2p + 1 have the same opening or
-dice with seats swapped, and `play_and_adapt` plays them a second time with the weights of the start: the gain is a
-paired difference.
+    both    all positions of the games
+    own     those after its own moves, among which it chooses; the opponent is then part of the environment
+
+Learning is online: games are played one after the other, with an update after every move. The trace is kept as the list
+of the game's positions, so its cost does not grow with the number of features. Games 2p and 2p + 1 have the same
+opening or dice with seats swapped, and `play_and_adapt` plays them a second time with the weights of the start. So the
+gain is a paired difference.
 
 Letters: A most active features, C capacity of the memory, F features, W integers a state.
 """

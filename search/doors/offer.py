@@ -1,7 +1,7 @@
 """What a program or a page may ask for: games, and the players of each by name.
 
-The list is made once, from names and files that somebody gave on a command line. A request can only name what is on it:
-nothing that a request says is ever opened as a file.
+The list is made once, from names and files given on a command line. A request can only name what is on the list, and no
+text of a request is ever opened as a file.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class Offer(NamedTuple):
 
 
 def make_offer(names: Sequence[str], players: Sequence[str] = ()) -> Offer:
-    """These games, each with those of `players` that play it, written as `search/players/spec.py` says; where there
-    are none, with its shipped evaluators and its baselines.
+    """The offer of these games, each with those of `players` that play it, written as `search/players/spec.py` says. A
+    game for which there are none has its shipped evaluators and its baselines.
 
-    Raises InputError for games and players that there are not, and for a player of none of the games.
+    Raises InputError for unknown games and players, and for a player that plays none of the games.
     """
     known = {name: games.load(name) for name in names}
     offered: dict[str, dict[str, Offered]] = {name: {} for name in known}
@@ -94,15 +94,15 @@ def _add(offered: dict[str, dict[str, Offered]], text: str, found: Iterable[tupl
 
 
 def _usual(game: Game) -> list[str]:
-    """Shipped evaluators and baselines, the default first; for more than two players, the baselines that know
-    everybody's payoff."""
+    """Shipped evaluators and baselines, the default first. With more than two players: the baselines that value the
+    position for every player."""
     names = sorted(shipped(game), key=lambda name: name != DEFAULT)
     wanted = ("payoffs",) if game.rules.num_players > 2 else ("value", "rank")
     return [*names, *(name for name, baseline in game.baselines.items() if baseline.kind in wanted)]
 
 
 def _matching(known: Iterable[Game], text: str) -> list[tuple[Game, Any]]:
-    """The games that the player `text` plays, each with the evaluator; raises InputError where there is none."""
+    """The games that the player `text` plays, each with the evaluator. Raises InputError if there are none."""
     name, known = parse_player(text).name, list(known)
     named = [game for game in known if name in game.baselines or name in shipped(game)]
     if named:

@@ -9,7 +9,7 @@
     env.step(policy.action(env))                          a Gymnasium or PettingZoo environment
                                                           (`envs/fronts/front.py`, `envs/fronts/aec.py`)
 
-In OpenSpiel's games: `search/spiel.py`.
+For OpenSpiel's games see `search/doors/openspiel.py`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What one thread thinks with: it answers for any player of an offer, by plies or by a search, within limits.
+"""What one thread thinks with. It answers for any player of an offer, by plies or by a search, within limits.
 
     by plies      games of chance, and players that only rank moves: `search/players/agent.py`, 2 plies where the player
                   has values
     by a search   the others, and where a depth is asked for: `search/players/searcher.py`, every search limited in time
 
-A searcher's memory (the engine's table is 32 MB) is kept for the next request, of the few players that were asked last.
+The memory of a searcher (the engine's table has 32 MB) is kept for the next request. Only the few players that were
+asked last have one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ KEPT = 3
 
 
 class Wish(NamedTuple):
-    """How somebody wants a position to be thought about; None: as the player usually does."""
+    """How a request wants a position to be thought about; None means as the player usually does."""
 
     seconds: float
     """at most; by plies it is not needed"""
@@ -67,7 +68,7 @@ class Thought(NamedTuple):
 
 
 class Thinker:
-    """One thread at a time."""
+    """For use by one thread at a time."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple, Any] = OrderedDict()
@@ -78,7 +79,8 @@ class Thinker:
         return self._think(player, state, wish, full=True)
 
     def choose(self, player: Offered, state: Any, wish: Wish) -> Thought:
-        """The best move of the decision `state`, alone and so searched deeper. Raises InputError as `analyze` does."""
+        """The best move of the decision `state`. Only this move is searched for, so the search is deeper. Raises
+        InputError as `analyze` does."""
         return self._think(player, state, wish, full=False)
 
     def _think(self, player: Offered, state: Any, wish: Wish, full: bool) -> Thought:
