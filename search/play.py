@@ -25,7 +25,7 @@ import numpy as np
 from deltaw.envs import games
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, Game
+from deltaw.envs.game import Game
 from deltaw.envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
 from deltaw.envs.turn import end
 from deltaw.search.analysis.answers import SIZES, named_chances
@@ -34,10 +34,10 @@ from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
 from deltaw.search.databases.database import BEAROFF, find_databases, load_databases
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import default_evaluator, find_evaluator, only_by_plies
-from deltaw.search.players.agent import Agent, Known, RankedMove
-from deltaw.search.players.plies import CANDIDATES
-from deltaw.search.players.searcher import NO_LIMITS, Limits, default_algorithm
+from deltaw.search.players.agent import Agent, Knowledge
+from deltaw.search.players.how import UNSAID, How, read_how, settle
 from deltaw.search.solvers.exact import SolvedEndings, find_solver, has_solver
+from deltaw.search.tree.algorithm import RootMove
 
 HINTS = 5
 """moves that `hint` shows"""
@@ -54,6 +54,8 @@ COMMANDS = {
     "quit": "leave (so do Ctrl-C and Ctrl-D)",
 }
 
+PLIES = 2
+"""of the opponent, where nothing is said"""
 SEATS = ("first", "second", "third", "fourth")
 
 Write = Callable[[str], None]
@@ -364,10 +366,10 @@ def show_hint(table: Table, state: Any) -> None:
         table.write(f"  {i}. {move.text:{width}}  {equity_text(move)}")
 
 
-def equity_text(move: RankedMove) -> str:
+def equity_text(move: RootMove) -> str:
     if move.value is None:
         return ""
-    return f"{move.value:+.3f}  ({move.plies} {'ply' if move.plies == 1 else 'plies'})"
+    return f"{move.value:+.3f}  ({move.depth} {'ply' if move.depth == 1 else 'plies'})"
 
 
 def think(table: Table, state: Any) -> None:
@@ -447,8 +449,7 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
         raise InputError(f"{game.name} has {game.rules.num_players} players: nobody moves {options.seat}")
     if options.record:
         check_new(game, options.record)
-    limits = Limits(options.depth, options.seconds)
-    agent = make_agent(game, options.evaluator, options.plies, options.algorithm, limits)
+    agent = make_agent(game, options.evaluator, read_how(options))
     seed = secrets.randbits(31) if options.seed is None else options.seed
     color = sys.stdout.isatty()
     name = Path(options.evaluator).stem if options.evaluator else "deltaw"
@@ -457,25 +458,17 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
     return 0
 
 
-def make_agent(
-    game: Game, name: str | None, plies: int | None, algorithm: str | None = None, limits: Limits = NO_LIMITS
-) -> Agent:
+def make_agent(game: Game, name: str | None, how: How = UNSAID) -> Agent:
     """The opponent: by plies in games of dice, else searching, with the databases of the game. Raises InputError for
     what does not fit."""
     evaluator = find_evaluator(game, name) if name else default_evaluator(game)
-    if plies is not None and (algorithm is not None or limits != NO_LIMITS):
-        raise InputError("--plies does not go with --algorithm, --depth and --seconds")
-    ranks = isinstance(evaluator, Baseline) and evaluator.kind == "rank"
-    searches = algorithm is not None or limits != NO_LIMITS
-    by_plies = only_by_plies(evaluator)
-    if not searches and (plies is not None or by_plies or game.rules.max_chance > 0):
-        return Agent(
-            game, evaluator, plies=plies or (1 if ranks else 2), candidates=CANDIDATES, endings=_endings(game, by_plies)
-        )
-    known: list[Known] = [*load_databases(game)]
+    how = settle(game, evaluator, how, PLIES)
+    if not how.searches:
+        return Agent(game, evaluator, endings=_endings(game, only_by_plies(evaluator)), **how._asdict())
+    known: list[Knowledge] = [*load_databases(game)]
     if has_solver(game):
         known.append(SolvedEndings(find_solver(game)))
-    return Agent(game, evaluator, algorithm=algorithm or default_algorithm(game), limits=limits, databases=known)
+    return Agent(game, evaluator, databases=known, **how._asdict())
 
 
 def _endings(game: Game, by_plies: bool) -> Callable[[Leaf], Leaf] | None:

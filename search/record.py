@@ -71,7 +71,9 @@ def _find(game: Game, text: str, options: Any) -> Player:
     """The player; --plies is meant for evaluators that look ahead by plies."""
     spec = parse_player(text)
     looks_ahead = spec.name in game.baselines or spec.name not in ("random", "perfect")
-    return find_player(game, text, options.plies if looks_ahead and not spec.searches else 1, threads=options.threads)
+    return find_player(
+        game, text, options.plies if looks_ahead and not spec.how.searches else 1, threads=options.threads
+    )
 
 
 def summary(records: Sequence[GameRecord], names: Sequence[str], path: str) -> str:

@@ -149,9 +149,9 @@ def _among_many(game: Game, text: str) -> Opponent:
     """With more than two players the names of `search/players/players.py` do not hold: its evaluators are for
     two."""
     spec = parse_player(text)
-    if spec.searches:
-        evaluator = find_evaluator(game, spec.name)
-        return functools.partial(_by_agent, Agent(game, evaluator, algorithm=spec.algorithm, limits=spec.limits))
+    if spec.how.searches:
+        agent = Agent(game, find_evaluator(game, spec.name), **spec.how._asdict())
+        return functools.partial(_by_agent, agent)
     if text != RANDOM and text not in game.baselines:
         known = ", ".join([RANDOM, *game.baselines])
         raise InputError(
@@ -174,8 +174,7 @@ def _packed(agent: Agent) -> dict[str, Any]:
         raise InputError(
             f"an agent with {type(evaluator).__name__} cannot be pickled: give the policy the name of its file instead"
         )
-    options = ("plies", "candidates", "margin", "algorithm", "limits", "databases", "endings")
-    return {"evaluator": evaluator, **{name: getattr(agent, name) for name in options}}
+    return {"evaluator": evaluator, "databases": agent.databases, "endings": agent.endings, **agent.how._asdict()}
 
 
 def _unpacked(game: Game, packed: dict[str, Any]) -> Agent:

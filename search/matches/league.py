@@ -145,7 +145,7 @@ def find_players(game: Game, texts: Sequence[str], plies: int = 1, threads: int 
     found = {}
     for name, text in zip(short_names(wanted), wanted, strict=True):
         spec = parse_player(text)
-        looks_ahead = not spec.searches and spec.name not in (RANDOM, PERFECT)
+        looks_ahead = not spec.how.searches and spec.name not in (RANDOM, PERFECT)
         found[name] = find_player(game, text, plies if looks_ahead else 1, threads=threads)
     return found
 

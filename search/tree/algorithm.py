@@ -72,12 +72,23 @@ class Algorithm(NamedTuple):
 
 
 class RootMove(NamedTuple):
-    """A move of the root and what it is worth to the mover."""
+    """A move of the position that was asked about, and what is known of it; None: not known."""
 
     move: int
-    value: float
+    value: float | None = None
+    """for the player who moves, in outcome units"""
     distance: int | None = None
     """plies to the end of the game after a proven win or loss, where the search counts them"""
+    depth: int | None = None
+    """how deep it was searched: plies, or moves of a search"""
+    chances: tuple[float, ...] | None = None
+    """of each outcome class of the game for the player who moves"""
+    line: tuple[int, ...] = ()
+    """best play from here on, this move first"""
+    text: str = ""
+    """the move in the game's notation; empty: not written out"""
+    state: Any = None
+    """the position after it, for the side then to move"""
 
 
 class SearchResult(NamedTuple):
