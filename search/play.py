@@ -29,7 +29,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
 from deltaw.envs.turn import end
 from deltaw.search.analysis.answers import SIZES, named_chances
-from deltaw.search.analysis.batch import dice_of, read_position, shielded
+from deltaw.search.analysis.batch import read_position, roll_of, shielded
 from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
 from deltaw.search.databases.database import BEAROFF, find_databases, load_databases
 from deltaw.search.evaluators.leaf import Leaf
@@ -183,7 +183,7 @@ def take_turn(table: Table, now: Moment, person: int, history: list[Moment]) -> 
     resignation."""
     who = (int(table.game.rules.seat(now.state)) - person) % table.game.rules.num_players
     if table.game.rules.num_chance(now.state) > 0:
-        if not hasattr(now.state, "roll"):
+        if table.game.dice is None:
             return roll(table, now, "Chance decides:")
         return roll(table, now, f"{player_name(table, who)} {'roll' if who == 0 else 'rolls'}")
     return answer(table, now, who) if who else decide(table, now, history)
@@ -272,11 +272,8 @@ def keep(table: Table, now: Moment, person: int, mine: tuple[float, ...] | None)
 
 def beginning(game: Game, start: Any) -> tuple[Any, tuple[Event, ...]]:
     """The position before the dice that `start` may hold, and their event: notations of positions leave dice out."""
-    dice = dice_of(game, start)
-    if dice is None:
-        return start, ()
-    before = start._replace(roll=0)
-    return before, (Event(True, game.find_chance(before, "".join(map(str, dice)))),)
+    rolled = roll_of(game, start)
+    return (start, ()) if rolled is None else (rolled[0], (Event(True, rolled[1]),))
 
 
 # --- the person's decision --------------------------------------------------------------------------------------------
