@@ -55,6 +55,12 @@ def find_player(
     return player_of(game, find_evaluator(game, spec.name), spec.label, how, threads)
 
 
+def plies_of(text: str, plies: int) -> int:
+    """So many plies, if the player that `text` names looks ahead by plies; else 1."""
+    spec = parse_player(text)
+    return 1 if spec.how.searches or spec.name in (RANDOM, PERFECT) else plies
+
+
 def _special_player(game: Game, spec: PlayerSpec, plies: int, threads: int | None) -> Player:
     """A player that is no evaluator."""
     check_plies(plies)

@@ -250,6 +250,12 @@ def test_an_agent_that_searches(limits):
     assert agent.value(state).value == 1.0
 
 
+@pytest.mark.parametrize("algorithm", ["engine", "alphabeta"])
+def test_a_move_that_no_search_reached_has_no_value(algorithm):
+    agent = Agent(TIC_TAC_TOE, TIC_TAC_TOE.baselines["open_lines"], algorithm=algorithm, limits=Limits(nodes=1))
+    assert [(move.value, move.depth) for move in agent.rank(TIC_TAC_TOE.parse("XX-OO----"))] == [(None, 0)]
+
+
 def test_databases_are_asked_first():
     class Book:
         def moves(self, state):
