@@ -8,7 +8,7 @@ Both take part in batches and on the terminal in the same way (`search/analyze.p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from deltaw.envs.control import Stopped
@@ -123,8 +123,7 @@ class AgentAnswers:
             table.add_row(*self._worth_texts(found, groups), str(self.agent.how.plies))
         else:
             table = empty_table(f"{self.game.title}: the best plays", "", "move", "equity", *heads, "plies")
-            rows = [(*self._worth_texts(move, groups), str(move.depth)) for move in found.moves[:top]]
-            _add_moves(table, found.moves[:top], rows)
+            _add_moves(table, found.moves[:top], lambda move: (*self._worth_texts(move, groups), str(move.depth)))
         if any(len(names) > 1 for names in groups):
             table.caption = "G: gammons, BG: backgammons; each chance includes the larger wins or losses"
         return [table, *more(len(found.moves), top)]
@@ -138,9 +137,7 @@ class AgentAnswers:
         if self.game.rules.num_chance(state) > 0:
             table.add_row("", "", *self._worth_texts(found, []), "before the chance event")
             return [head, table]
-        _add_moves(
-            table, found.moves[:top], [(*self._worth_texts(move, []), _ending(move)) for move in found.moves[:top]]
-        )
+        _add_moves(table, found.moves[:top], lambda move: (*self._worth_texts(move, []), _ending(move)))
         line = " ".join(line_texts(self.game, state, search.variation))
         return [head, table, f"best play: {line}", *more(len(found.moves), top)]
 
@@ -159,12 +156,12 @@ class AgentAnswers:
         return texts
 
 
-def _add_moves(table: Any, moves: Sequence[RootMove], worths: Sequence[Sequence[str]]) -> None:
+def _add_moves(table: Any, moves: Sequence[RootMove], worth: Callable[[RootMove], Sequence[str]]) -> None:
     """A row for each move, shaded by how much worse than the best it is."""
-    for i, (move, worth) in enumerate(zip(moves, worths, strict=True), 1):
+    for i, move in enumerate(moves, 1):
         best = moves[0].value
         behind = None if move.value is None or best is None else best - move.value
-        table.add_row(str(i), move.text, *worth, style=shade(behind, i == 1))
+        table.add_row(str(i), move.text, *worth(move), style=shade(behind, i == 1))
 
 
 def _ending(move: RootMove) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.leaf import TIED
-from deltaw.search.players.players import Chosen, Decisions, Judgement, judged, pick_tied, tie_word
+from deltaw.search.players.players import Chosen, Decisions, Judgement, judgement_of, pick_tied, tie_word
 from deltaw.search.players.plies import CANDIDATES, MARGIN, ply_label, promising
 from deltaw.search.players.threads import Workers
 
@@ -198,7 +198,7 @@ class BatchedPlayer:
             values, outputs = one_deeper(self.game, self.evaluator, row) if deeper else self.evaluator.values(row)
             return Judgement(float(values[0]), chances=tuple(outputs[0].tolist()) if chances else None)
         found = next(score_decisions(self.game, self.evaluator, row, *self._limits))
-        return judged(found.moves, found.values, found.plies, found.outputs if chances else None)
+        return judgement_of(found.moves, found.values, found.plies, found.outputs if chances else None)
 
     def _deepest(self, scored: Scored) -> np.ndarray:
         """Values [T]; moves that were not searched to the last ply are out of the question."""

@@ -62,9 +62,9 @@ def check_plies(plies: int) -> None:
 def settle(game: Game, evaluator: Evaluator | Baseline | OnnxEvaluator, how: How, plies: int) -> How:
     """`how` without open questions. Where nothing was said, games of chance and evaluators that cannot search go by so
     many plies (those that only rank moves by 1), other games by a search."""
-    if not how.searches and (game.rules.max_chance > 0 or only_by_plies(evaluator)):
+    if not how.searches and (how.plies is not None or game.rules.max_chance > 0 or only_by_plies(evaluator)):
         return how.or_plies(1 if isinstance(evaluator, Baseline) and evaluator.kind == "rank" else plies)
-    return how if how.plies is not None else how._replace(algorithm=how.algorithm or default_algorithm(game))
+    return how._replace(plies=None, algorithm=how.algorithm or default_algorithm(game))
 
 
 def default_algorithm(game: Game) -> str:
@@ -77,12 +77,14 @@ def default_algorithm(game: Game) -> str:
 def read_how(options: Any, candidates: int = CANDIDATES) -> How:
     """What the options of a command line say; `candidates` where they say nothing. Raises InputError for plies together
     with a search."""
-    said = {name: getattr(options, name, None) for name in (*How._fields, *Limits._fields)}
-    limits = Limits(*(said[name] for name in Limits._fields))
-    plies = said["plies"] or (1 if said["candidates"] else None)
-    how = How(plies, said["candidates"] or candidates, algorithm=said["algorithm"], limits=limits)
-    if how.searches and plies is not None:
-        given = ("plies", "candidates", "algorithm", *Limits._fields)
-        texts = [f"--{name} {said[name]}" for name in given if said[name] is not None]
+    said = {name: getattr(options, name, None) for name in ("plies", "candidates", "algorithm", *Limits._fields)}
+    how = How(
+        said["plies"] or (1 if said["candidates"] else None),
+        said["candidates"] or candidates,
+        algorithm=said["algorithm"],
+        limits=Limits(*(said[name] for name in Limits._fields)),
+    )
+    if how.searches and how.plies is not None:
+        texts = [f"--{name} {value}" for name, value in said.items() if value is not None]
         raise InputError(f"{', '.join(texts)}: plies and a search exclude each other")
     return how

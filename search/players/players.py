@@ -107,7 +107,7 @@ class Judge(Player, Protocol):
         ...
 
 
-def judged(moves: np.ndarray, values: np.ndarray, depths: np.ndarray, outputs: np.ndarray | None) -> Judgement:
+def judgement_of(moves: np.ndarray, values: np.ndarray, depths: np.ndarray, outputs: np.ndarray | None) -> Judgement:
     """A decision by plies; arrays [n], outputs [n, K] where they are chances."""
     order = sorted(range(len(moves)), key=lambda i: (-depths[i], -values[i]))
     chances = [None if outputs is None else tuple(outputs[i].tolist()) for i in order]
@@ -166,7 +166,7 @@ class EvaluatorPlayer:
         outputs = np.empty((rules.max_moves, len(self.leaf.weights.outcomes)))
         depths = np.empty(rules.max_moves, np.int64)
         n = survey(rules, self.leaf, state, *self._limits, bench, outputs, depths)
-        return judged(bench.moves[0, :n], bench.values[:n], depths[:n], outputs[:n] if classes else None)
+        return judgement_of(bench.moves[0, :n], bench.values[:n], depths[:n], outputs[:n] if classes else None)
 
     def _before_chance(self, state: Any, bench: Bench) -> tuple[float, np.ndarray]:
         """Value and outputs [K] of `state`, which waits for a chance event."""

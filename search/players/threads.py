@@ -23,7 +23,7 @@ class Workers(Generic[Scratch]):
 
     @property
     def own(self) -> Scratch:
-        """Scratch memory for the calling thread."""
+        """Scratch memory of a caller that shares no batch, one thread at a time."""
         return self._scratch[0]
 
     def run(self, work: Callable[[slice, Scratch], None], n: int) -> None:
