@@ -201,6 +201,12 @@ class Game:
     """rows and columns, where the cells are numbered row by row: n-tuples walk over it"""
     turned: bool = False
     """whether `play` turns the board by half, so that the second player's last cell is the first player's first"""
+    falls: bool = False
+    """whether a move is a column in which a piece falls: the first row of cells is then the lowest"""
+    dice: str | None = None
+    """the State's field that numbers what the mover rolled, 0 before; None: chance events are no dice of his"""
+    solved_from: int = 0
+    """first ply whose positions are solved in a fraction of a second, for a game with a solver"""
     symmetries: np.ndarray | None = None
     """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place
     i. The first is the identity; default: no other"""

@@ -25,7 +25,7 @@ import numpy as np
 from deltaw.envs import games
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, Game
+from deltaw.envs.game import Game
 from deltaw.envs.path import outcome
 from deltaw.envs.record import (
     Course,
@@ -41,15 +41,15 @@ from deltaw.envs.record import (
     write_games,
 )
 from deltaw.search.analysis.answers import SIZES, named_chances
-from deltaw.search.analysis.batch import dice_of, read_position, shielded
+from deltaw.search.analysis.batch import read_position, roll_of, shielded
 from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
 from deltaw.search.databases.database import BEAROFF, find_databases, load_databases
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import default_evaluator, find_evaluator, only_by_plies
-from deltaw.search.players.agent import Agent, Known, RankedMove
-from deltaw.search.players.plies import CANDIDATES
-from deltaw.search.players.searcher import NO_LIMITS, Limits, default_algorithm
+from deltaw.search.players.agent import Agent, Knowledge
+from deltaw.search.players.how import UNSAID, How, read_how, settle
 from deltaw.search.solvers.exact import SolvedEndings, find_solver, has_solver
+from deltaw.search.tree.algorithm import RootMove
 
 HINTS = 5
 """moves that `hint` shows"""
@@ -66,6 +66,8 @@ COMMANDS = {
     "quit": "leave (so do Ctrl-C and Ctrl-D)",
 }
 
+PLIES = 2
+"""of the opponent, where nothing is said"""
 SEATS = ("first", "second", "third", "fourth")
 
 Write = Callable[[str], None]
@@ -180,7 +182,7 @@ def take_turn(table: Table, now: Course, person: int, history: list[Course]) -> 
     resignation."""
     who = (int(table.game.rules.seat(now.state)) - person) % table.game.rules.num_players
     if table.game.rules.num_chance(now.state) > 0:
-        if not hasattr(now.state, "roll"):
+        if table.game.dice is None:
             return roll(table, now, "Chance decides:")
         return roll(table, now, f"{player_name(table, who)} {'roll' if who == 0 else 'rolls'}")
     return answer(table, now, who) if who else decide(table, now, history)
@@ -267,11 +269,8 @@ def keep(table: Table, now: Course, person: int, mine: tuple[float, ...] | None)
 
 def beginning(game: Game, start: Any) -> tuple[Any, tuple[Event, ...]]:
     """The position before the dice that `start` may hold, and their event: notations of positions leave dice out."""
-    dice = dice_of(game, start)
-    if dice is None:
-        return start, ()
-    before = start._replace(roll=0)
-    return before, (Event(True, game.find_chance(before, "".join(map(str, dice)))),)
+    rolled = roll_of(game, start)
+    return (start, ()) if rolled is None else (rolled[0], (Event(True, rolled[1]),))
 
 
 # --- the person's decision --------------------------------------------------------------------------------------------
@@ -362,10 +361,10 @@ def show_hint(table: Table, state: Any) -> None:
         table.write(f"  {i}. {move.text:{width}}  {equity_text(move)}")
 
 
-def equity_text(move: RankedMove) -> str:
+def equity_text(move: RootMove) -> str:
     if move.value is None:
         return ""
-    return f"{move.value:+.3f}  ({move.plies} {'ply' if move.plies == 1 else 'plies'})"
+    return f"{move.value:+.3f}  ({move.depth} {'ply' if move.depth == 1 else 'plies'})"
 
 
 def think(table: Table, state: Any) -> None:
@@ -445,8 +444,7 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
         raise InputError(f"{game.name} has {game.rules.num_players} players: nobody moves {options.seat}")
     if options.record:
         check_new(game, options.record)
-    limits = Limits(options.depth, options.seconds)
-    agent = make_agent(game, options.evaluator, options.plies, options.algorithm, limits)
+    agent = make_agent(game, options.evaluator, read_how(options))
     seed = secrets.randbits(31) if options.seed is None else options.seed
     color = sys.stdout.isatty()
     name = Path(options.evaluator).stem if options.evaluator else "deltaw"
@@ -455,25 +453,17 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
     return 0
 
 
-def make_agent(
-    game: Game, name: str | None, plies: int | None, algorithm: str | None = None, limits: Limits = NO_LIMITS
-) -> Agent:
+def make_agent(game: Game, name: str | None, how: How = UNSAID) -> Agent:
     """The opponent: by plies in games of dice, else searching, with the databases of the game. Raises InputError for
     what does not fit."""
     evaluator = find_evaluator(game, name) if name else default_evaluator(game)
-    if plies is not None and (algorithm is not None or limits != NO_LIMITS):
-        raise InputError("--plies does not go with --algorithm, --depth and --seconds")
-    ranks = isinstance(evaluator, Baseline) and evaluator.kind == "rank"
-    searches = algorithm is not None or limits != NO_LIMITS
-    by_plies = only_by_plies(evaluator)
-    if not searches and (plies is not None or by_plies or game.rules.max_chance > 0):
-        return Agent(
-            game, evaluator, plies=plies or (1 if ranks else 2), candidates=CANDIDATES, endings=_endings(game, by_plies)
-        )
-    known: list[Known] = [*load_databases(game)]
+    how = settle(game, evaluator, how, PLIES)
+    if not how.searches:
+        return Agent(game, evaluator, endings=_endings(game, only_by_plies(evaluator)), **how._asdict())
+    known: list[Knowledge] = [*load_databases(game)]
     if has_solver(game):
         known.append(SolvedEndings(find_solver(game)))
-    return Agent(game, evaluator, algorithm=algorithm or default_algorithm(game), limits=limits, databases=known)
+    return Agent(game, evaluator, databases=known, **how._asdict())
 
 
 def _endings(game: Game, by_plies: bool) -> Callable[[Leaf], Leaf] | None:

@@ -23,7 +23,7 @@ from deltaw.envs.control import OPEN, enter, supervised
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.tree.algorithm import Algorithm, make_bench
+from deltaw.search.tree.algorithm import Algorithm, make_setup
 from deltaw.search.tree.stack import leave, leave_path, node_moves, node_outcome
 
 
@@ -82,8 +82,8 @@ def payoffs(game: Game, evaluator: Evaluator | Baseline, state: Any, depth: int)
 
     Raises InputError for a bad depth, and where the evaluator does not value a state for everybody.
     """
-    bench = make_bench(game, evaluator, ALGORITHM, depth)
+    setup = make_setup(game, evaluator, ALGORITHM, depth)
     vectors = np.empty((depth + 2, game.rules.num_players))
-    arguments = (game.rules, bench.deep.leaf, bench.visitor, state, np.int64(depth), vectors, bench.stack)
-    supervised(bench.stack.control, None, max_n, *arguments)
+    arguments = (game.rules, setup.deep.leaf, setup.visitor, state, np.int64(depth), vectors, setup.stack)
+    supervised(setup.stack.control, None, max_n, *arguments)
     return vectors[depth].copy()

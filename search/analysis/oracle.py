@@ -36,8 +36,6 @@ from deltaw.envs.turn import random_move
 from deltaw.search.players.perfect import Exact, Verdict
 from deltaw.search.players.players import Decisions, Player
 
-FROM_PLY = {"connect_four": 8, "othello": 48}
-"""first ply from which a game with a solver of its own is solved in a fraction of a second; others: from the start"""
 MOST_NODES = 2_000_000_000
 """what the truth about one position may take: a minute or two"""
 BATCH = 64
@@ -176,7 +174,7 @@ def calibration_of(values: np.ndarray, outcomes: np.ndarray, top: float) -> tupl
 def random_decisions(game: Game, n: int, seed: int = 0, from_ply: int | None = None) -> np.ndarray:
     """Decisions int64 [n, W] with at least two moves, one from each of n random games, from ply `from_ply` on (None:
     from where the game is quickly solved). Raises InputError where random games have hardly any."""
-    first = FROM_PLY.get(game.name, 0) if from_ply is None else from_ply
+    first = game.solved_from if from_ply is None else from_ply
     if n < 1 or first < 0:
         raise InputError(f"{n} positions from ply {first} on: at least 1 from ply 0 on are needed")
     rows: list[np.ndarray] = []

@@ -29,11 +29,12 @@ from deltaw.search.analysis.answers import rounded
 from deltaw.search.evaluators.leaf import Leaf, forget
 from deltaw.search.evaluators.named import leaf_of
 from deltaw.search.matches.match import check_two_players
-from deltaw.search.players.agent import Agent, RankedMove
+from deltaw.search.players.agent import Agent
 from deltaw.search.players.plies import Bench, best_reply, find_reply, make_bench
 from deltaw.search.players.threads import Workers
 from deltaw.search.terminal.progress import counting
 from deltaw.search.terminal.tables import empty_table, more, shade
+from deltaw.search.tree.algorithm import RootMove
 
 CANDIDATES = 5
 """moves that are rolled out unless more are asked for"""
@@ -156,7 +157,7 @@ def luck_of(rules, leaf, state, i, bench):
 class Rolled(NamedTuple):
     """A move, as it was ranked, and its roll-outs."""
 
-    move: RankedMove
+    move: RootMove
     found: Estimate
     behind: Estimate
     """how much worse than the best by roll-outs, from differences game by game"""
@@ -217,7 +218,7 @@ class RollOutAnswers:
     def _move_json(self, rolled: Rolled) -> dict[str, Any]:
         move = rolled.move
         static = None if move.value is None else rounded(move.value)
-        result = {"move": move.text, "result": self.game.format(move.state), "equity": static, "plies": move.plies}
+        result = {"move": move.text, "result": self.game.format(move.state), "equity": static, "plies": move.depth}
         return result | {"rollout": _as_json(rolled.found)}
 
     def as_table(self, state: Any, top: int) -> list[Any]:
@@ -233,7 +234,7 @@ class RollOutAnswers:
             static = "-" if move.value is None else f"{move.value:+.4f}"
             gap = ["", ""] if i == 1 else [f"{behind.value:.4f}", _texts(behind)[1]]
             table.add_row(
-                str(i), move.text, *_texts(found), *gap, static, str(move.plies), style=shade(behind.value, i == 1)
+                str(i), move.text, *_texts(found), *gap, static, str(move.depth), style=shade(behind.value, i == 1)
             )
         return [table, self._how(), *more(moves, len(rolled))]
 

@@ -18,7 +18,7 @@ from typing import Any
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.analysis.template import template
 from deltaw.search.evaluators.evaluator import Evaluator, write_whole
-from deltaw.search.tree.algorithm import Algorithm, Bench
+from deltaw.search.tree.algorithm import Algorithm, Setup
 from deltaw.search.tree.search_tree import EQUAL, Searched, Spot, searched_tree
 
 # --- places -----------------------------------------------------------------------------------------------------------
@@ -103,25 +103,25 @@ def draw_tree(
     found = searched_tree(game, evaluator, state, depth, algorithm, options=options)
     heading = _heading(found)
     folded = fold(found.root)
-    texts = {spot: "…" if spot in folded else _worth(found.bench, spot) for spot in found.root.walk()}
+    texts = {spot: "…" if spot in folded else _worth(found.setup, spot) for spot in found.root.walk()}
     text = _svg(game, found.root, texts, heading)
     if path is not None:
         write_whole(path, text.encode())
     return text
 
 
-def _worth(bench: Bench, spot: Spot) -> str:
+def _worth(setup: Setup, spot: Spot) -> str:
     """What is written at a node: its value, or what is known of it; at unvisited leaves what the search would have
     found."""
     if spot.visited:
         return interval(spot.lower, spot.upper)
     if spot.below:
         return ""
-    rules, leaf = bench.game.rules, bench.deep.leaf
+    rules, leaf = setup.game.rules, setup.deep.leaf
     over, result = rules.outcome(spot.state)
-    if not over and bench.algorithm.vectors:
+    if not over and setup.algorithm.vectors:
         return ""
-    value = result if over else leaf.evaluate(rules, leaf.weights, spot.state, bench.deep.work)
+    value = result if over else leaf.evaluate(rules, leaf.weights, spot.state, setup.deep.work)
     return number(value if spot.for_max else -value)
 
 
@@ -141,17 +141,17 @@ def number(value: float) -> str:
 
 def _heading(found: Searched) -> tuple[str, str]:
     """Title and caption."""
-    bench, root, depth = found.bench, found.root, found.root.depth
+    setup, root, depth = found.setup, found.root, found.root.depth
     spots = list(root.walk())
     leaves = [spot for spot in spots if not spot.below]
     seen, seen_leaves = (sum(spot.visited for spot in some) for some in (spots, leaves))
     cuts = sum(spot.visited and not child.visited for spot in spots for child in spot.below)
-    names = getattr(bench.options, "_fields", ())
-    knobs = ", ".join(f"{name} {x:g}" for name, x in zip(names, bench.options, strict=True))
-    title = f"{bench.algorithm.title}, {_several(depth, 'move', 'moves')} deep{f' ({knobs})' if knobs else ''}"
+    names = getattr(setup.options, "_fields", ())
+    knobs = ", ".join(f"{name} {x:g}" for name, x in zip(names, setup.options, strict=True))
+    title = f"{setup.algorithm.title}, {_several(depth, 'move', 'moves')} deep{f' ({knobs})' if knobs else ''}"
     counts = f"{seen} of {len(spots)} nodes visited, {seen_leaves} of {len(leaves)} leaves"
     cut = f"{_several(cuts, 'branch', 'branches')} cut off"
-    position = f"{bench.game.title}, {bench.game.format(root.state)}"
+    position = f"{setup.game.title}, {setup.game.format(root.state)}"
     return title, f"{position}: worth {number(found.value)} to MAX. {counts}, {cut}."
 
 

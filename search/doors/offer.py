@@ -15,9 +15,10 @@ from deltaw.envs import games
 from deltaw.envs.errors import InputError, short
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator
-from deltaw.search.evaluators.named import DEFAULT, FILES, ONNX, find_evaluator, only_by_plies, shipped
+from deltaw.search.evaluators.named import DEFAULT, FILES, ONNX, find_evaluator, shipped
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator, load_onnx
-from deltaw.search.players.spec import PlayerSpec, parse_player
+from deltaw.search.players.how import How
+from deltaw.search.players.spec import parse_player
 
 
 class Offered(NamedTuple):
@@ -28,18 +29,8 @@ class Offered(NamedTuple):
     description: str
     game: Game
     evaluator: Evaluator | Baseline | OnnxEvaluator
-    spec: PlayerSpec
-
-    @property
-    def only_ranks(self) -> bool:
-        return isinstance(self.evaluator, Baseline) and self.evaluator.kind == "rank"
-
-    @property
-    def searches(self) -> bool:
-        """Whether it searches where nothing else is said; else it plays by plies."""
-        if self.spec.searches:
-            return True
-        return self.spec.plies is None and not only_by_plies(self.evaluator) and self.game.rules.max_chance == 0
+    how: How
+    """as it was named; a request may wish otherwise"""
 
 
 class Offer(NamedTuple):
@@ -84,13 +75,13 @@ def make_offer(names: Sequence[str], players: Sequence[str] = ()) -> Offer:
 
 def _add(offered: dict[str, dict[str, Offered]], text: str, found: Iterable[tuple[Game, Any]]) -> None:
     spec = parse_player(text)
-    if spec.ties:
+    if spec.how.ties:
         raise InputError(f"{text}: ties are broken at random in matches only; here the first of equal moves is played")
     name = (Path(spec.name).stem if spec.name.endswith(FILES) else spec.name) + text.removeprefix(spec.name)
     for game, evaluator in found:
         if name in offered[game.name]:
             raise InputError(f"two players of {game.name} are called {name}: give one of the files another name")
-        offered[game.name][name] = Offered(name, describe(evaluator), game, evaluator, spec)
+        offered[game.name][name] = Offered(name, describe(evaluator), game, evaluator, spec.how)
 
 
 def _usual(game: Game) -> list[str]:

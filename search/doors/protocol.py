@@ -29,6 +29,7 @@ from deltaw.search.databases.database import program_version
 from deltaw.search.doors import view
 from deltaw.search.doors.offer import Offer, Offered
 from deltaw.search.doors.thinker import Thinker, Thought, Wish
+from deltaw.search.players.agent import line_texts
 
 MOST_BYTES = 1 << 16
 """of a request"""
@@ -276,7 +277,7 @@ class Protocol:
                 "move": game.move_text(place.state, move.move),
                 "value": _rounded(move.value),
                 "chances": None if move.chances is None else [_rounded(p) for p in move.chances],
-                "line": list(move.line),
+                "line": line_texts(game, place.state, move.line),
                 "depth": move.depth,
             }
             for move in thought.moves[:top]
@@ -293,7 +294,7 @@ class Protocol:
         return {
             "move": game.move_text(place.state, best.move),
             "value": _rounded(thought.value),
-            "line": list(best.line),
+            "line": line_texts(game, place.state, best.line),
             "position": view.text_of(game, after),
             "depth": best.depth,
         } | _effort(thought)

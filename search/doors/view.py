@@ -111,13 +111,8 @@ def kind_of(game: Game) -> str:
 
 
 def board_of(game: Game) -> dict[str, Any] | None:
-    """Rows and columns. Where no position has more moves than there are columns, stones fall, and the first row of
-    cells is the lowest."""
-    if game.board is None:
-        return None
-    rows, columns = game.board
-    falls = rows > 1 and game.rules.max_moves == columns
-    return {"rows": rows, "columns": columns, "falls": falls}
+    """Rows, columns, and whether pieces fall, where the first row of cells is the lowest."""
+    return None if game.board is None else {"rows": game.board[0], "columns": game.board[1], "falls": game.falls}
 
 
 def cells_of(game: Game, state: Any) -> Cells:

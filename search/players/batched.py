@@ -11,14 +11,14 @@ Letters: n decisions, T moves of all of them together, W integers a state, K out
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.leaf import TIED
-from deltaw.search.players.players import Chosen, Decisions, pick_tied, tie_word
+from deltaw.search.players.players import Chosen, Decisions, Judgement, judgement_of, pick_tied, tie_word
 from deltaw.search.players.plies import CANDIDATES, MARGIN, ply_label, promising
 from deltaw.search.players.threads import Workers
 
@@ -190,6 +190,15 @@ class BatchedPlayer:
         scored = next(score_decisions(self.game, self.evaluator, decision.rows, *self._limits))
         values = self._deepest(scored)
         return Chosen(scored.moves, scored.rows).at(values >= values.max() - TIED)
+
+    def judge(self, state: Any, full: bool = True) -> Judgement:
+        row, chances = self.game.row(state)[None], self.evaluator.gives_chances
+        if self.game.rules.num_chance(state) > 0:
+            deeper = self.plies > 1
+            values, outputs = one_deeper(self.game, self.evaluator, row) if deeper else self.evaluator.values(row)
+            return Judgement(float(values[0]), chances=tuple(outputs[0].tolist()) if chances else None)
+        found = next(score_decisions(self.game, self.evaluator, row, *self._limits))
+        return judgement_of(found.moves, found.values, found.plies, found.outputs if chances else None)
 
     def _deepest(self, scored: Scored) -> np.ndarray:
         """Values [T]; moves that were not searched to the last ply are out of the question."""

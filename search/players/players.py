@@ -17,9 +17,21 @@ from deltaw.envs.bits import TIE, WORLD, random_word
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.path import KEYS, expand, follow
-from deltaw.search.evaluators.leaf import TIED, Leaf
-from deltaw.search.players.plies import CANDIDATES, MARGIN, Bench, make_bench, score_moves
+from deltaw.search.evaluators.evaluator import evaluate_rows
+from deltaw.search.evaluators.leaf import CLASSES, TIED, Leaf
+from deltaw.search.evaluators.named import leaf_of
+from deltaw.search.evaluators.work import make_work
+from deltaw.search.players.plies import (
+    CANDIDATES,
+    MARGIN,
+    Bench,
+    make_bench,
+    opinion_one_deeper,
+    score_moves,
+    survey,
+)
 from deltaw.search.players.threads import Workers
+from deltaw.search.tree.algorithm import RootMove, SearchResult
 
 RANDOM, GNUBG, PERFECT = "random", "gnubg", "perfect"
 """players that are no evaluators"""
@@ -65,6 +77,19 @@ class Chosen(NamedTuple):
         return Chosen(self.moves[which], self.rows[which])
 
 
+class Judgement(NamedTuple):
+    """What a player thinks of a position."""
+
+    value: float | None
+    """for the side to move, in outcome units; None from a player that only ranks moves"""
+    moves: tuple[RootMove, ...] = ()
+    """best first, those searched deeper before the others; empty before a chance event"""
+    chances: tuple[float, ...] | None = None
+    """of each outcome class of the game, for the side to move; None where the player has none"""
+    search: SearchResult | None = None
+    """None by plies"""
+
+
 class Player(Protocol):
     """Those below also have `tied(decision)`: all moves of the one decision that are equally good to them."""
 
@@ -74,6 +99,25 @@ class Player(Protocol):
     def choose(self, decisions: Decisions, seed: int) -> Chosen:
         """A move of each decision; `seed` is for players that draw random numbers."""
         ...
+
+
+class Judge(Player, Protocol):
+    """A player that says what it thinks of a position. One thread at a time."""
+
+    def judge(self, state: Any, full: bool = True) -> Judgement:
+        """The running game `state`: its value, and the values of all moves, or without `full` at least of the best."""
+        ...
+
+
+def judgement_of(moves: np.ndarray, values: np.ndarray, depths: np.ndarray, outputs: np.ndarray | None) -> Judgement:
+    """A decision by plies; arrays [n], outputs [n, K] where they are chances."""
+    order = sorted(range(len(moves)), key=lambda i: (-depths[i], -values[i]))
+    chances = [None if outputs is None else tuple(outputs[i].tolist()) for i in order]
+    ranked = tuple(
+        RootMove(int(moves[i]), float(values[i]), depth=int(depths[i]), chances=known)
+        for i, known in zip(order, chances, strict=True)
+    )
+    return Judgement(ranked[0].value, ranked, ranked[0].chances)
 
 
 class EvaluatorPlayer:
@@ -113,14 +157,29 @@ class EvaluatorPlayer:
 
     def tied(self, decision: Decisions) -> Chosen:
         found = Chosen(*self.game.buffers())
+        searched = (self.game.rules, self.leaf, decision, *self._limits, self._workers.own)
+        return found.at(slice(find_tied(*searched, found)))
 
-        def work(part: slice, bench: Bench) -> None:
-            nonlocal found
-            n = find_tied(self.game.rules, self.leaf, decision, *self._limits, bench, found)
-            found = found.at(slice(n))
+    def judge(self, state: Any, full: bool = True) -> Judgement:
+        rules, bench, classes = self.game.rules, self._workers.own, self.leaf.weights.head == CLASSES
+        if rules.num_chance(state) > 0:
+            value, outputs = self._before_chance(state, bench)
+            return Judgement(value, chances=tuple(outputs.tolist()) if classes else None)
+        outputs = np.empty((rules.max_moves, len(self.leaf.weights.outcomes)))
+        depths = np.empty(rules.max_moves, np.int64)
+        n = survey(rules, self.leaf, state, *self._limits, bench, outputs, depths)
+        return judgement_of(bench.moves[0, :n], bench.values[:n], depths[:n], outputs[:n] if classes else None)
 
-        self._workers.run(work, 1)
-        return found
+    def _before_chance(self, state: Any, bench: Bench) -> tuple[float, np.ndarray]:
+        """Value and outputs [K] of `state`, which waits for a chance event."""
+        if self.plies == 1:
+            values, outputs = np.empty(1), np.empty((1, len(self.leaf.weights.outcomes)), np.float32)
+            row = self.game.row(state)[None]
+            evaluate_rows(self.game.rules, self.leaf, row, make_work(self.leaf, self.game), values, outputs)
+            return float(values[0]), outputs[0]
+        averaged = np.zeros(len(self.leaf.weights.outcomes))
+        value = opinion_one_deeper(self.game.rules, self.leaf, state, False, bench, averaged)
+        return float(value), averaged
 
 
 class RankPlayer:
@@ -145,6 +204,16 @@ class RankPlayer:
         scores, state = np.empty(len(found.moves)), self.game.unrow(decision.rows[0])
         n = rank_moves(self.game.rules, self.baseline.function, decision.paths[0], state, *found, scores)
         return found.at(slice(n)).at(scores[:n] == scores[:n].max())
+
+    def judge(self, state: Any, full: bool = True) -> Judgement:
+        """The order of the moves. Raises InputError before a chance event, where a value is needed."""
+        if self.game.rules.num_chance(state) > 0:
+            leaf_of(self.baseline)  # raises, with the reason
+        moves, children = self.game.buffers()
+        scores = np.empty(len(moves))
+        n = rank_moves(self.game.rules, self.baseline.function, state, moves, children, scores)
+        order = np.argsort(-scores[:n], kind="stable")
+        return Judgement(None, tuple(RootMove(int(moves[i]), depth=1) for i in order))
 
 
 class RandomPlayer:

@@ -19,7 +19,7 @@ from deltaw.envs.control import NODES
 from deltaw.envs.errors import InputError
 from deltaw.search.analysis.tree_picture import draw_tree, interval
 from deltaw.search.picture import main
-from deltaw.search.tree.algorithm import evaluate_state, find_algorithm, make_bench
+from deltaw.search.tree.algorithm import evaluate_state, find_algorithm, make_setup
 from deltaw.search.tree.search_tree import MOST_LEAVES, Spot, searched_tree
 
 TREES = games.load("trees")
@@ -74,12 +74,12 @@ def test_sss_star_jumps_about_and_is_understood():
 def test_every_bound_is_true_and_every_visit_is_drawn(algorithm):
     state = TIC_TAC_TOE.parse("XO-XO----")
     found = searched_tree(TIC_TAC_TOE, OPEN_LINES, state, 3, algorithm)
-    bench = make_bench(TIC_TAC_TOE, OPEN_LINES, "minimax", 3)
+    setup = make_setup(TIC_TAC_TOE, OPEN_LINES, "minimax", 3)
     spots = [spot for spot in found.root.walk() if spot.visited]
     for spot in spots:
-        value = evaluate_state(bench, spot.state, spot.depth) * (1 if spot.for_max else -1)
+        value = evaluate_state(setup, spot.state, spot.depth) * (1 if spot.for_max else -1)
         assert spot.lower <= value <= spot.upper
-    visits = int(found.bench.stack.control[NODES])
+    visits = int(found.setup.stack.control[NODES])
     assert len(spots) == visits if algorithm == "alphabeta" else len(spots) <= visits
     assert found.value == 1
 

@@ -182,7 +182,7 @@ def test_hint_and_think_say_what_the_agent_says():
     hints = [text for text in table.said if re.match(r"  \d\. ", text)]
     assert len(hints) == 5
     for number, (hint, move) in enumerate(zip(hints, ranked, strict=False), 1):
-        assert re.sub(" +", " ", hint).startswith(f" {number}. {move.text} {move.value:+.3f} ({move.plies} pl")
+        assert re.sub(" +", " ", hint).startswith(f" {number}. {move.text} {move.value:+.3f} ({move.depth} pl")
     assert f"With the best move this is worth {ranked[0].value:+.3f} to you." in table.said
     chances = next(text for text in table.said if text.startswith("Chances: "))
     assert f"win {100 * sum(ranked[0].chances[3:]):.1f} %" in chances

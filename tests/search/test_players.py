@@ -19,8 +19,8 @@ from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.matches.match import Match, match
 from deltaw.search.players.find import find_player
+from deltaw.search.players.how import How, Limits, settle
 from deltaw.search.players.players import Chosen, Decisions, EvaluatorPlayer, Player, RandomPlayer, RankPlayer
-from deltaw.search.players.searcher import Limits
 from deltaw.search.players.searching_player import LARGE_TABLE, SMALL_TABLE, SearchingPlayer, table_size
 from deltaw.search.players.spec import PlayerSpec, parse_player
 from deltaw.search.tree.algorithm import search
@@ -67,13 +67,13 @@ def keyed(rows: np.ndarray) -> Decisions:
     [
         ("network", PlayerSpec("network")),
         ("a@b/net.safetensors", PlayerSpec("a@b/net.safetensors")),
-        ("net@plies=2", PlayerSpec("net", plies=2)),
-        ("net@ties=random", PlayerSpec("net", ties=True, settings="ties=random")),
-        ("net@depth=8", PlayerSpec("net", limits=Limits(depth=8), settings="depth=8")),
-        ("net@seconds=0.1", PlayerSpec("net", limits=Limits(seconds=0.1), settings="seconds=0.1")),
+        ("net@plies=2", PlayerSpec("net", How(plies=2))),
+        ("net@ties=random", PlayerSpec("net", How(ties=True), "ties=random")),
+        ("net@depth=8", PlayerSpec("net", How(limits=Limits(depth=8)), "depth=8")),
+        ("net@seconds=0.1", PlayerSpec("net", How(limits=Limits(seconds=0.1)), "seconds=0.1")),
         (
             "net@algorithm=alphabeta,nodes=9",
-            PlayerSpec("net", None, False, "alphabeta", Limits(nodes=9), "algorithm=alphabeta,nodes=9"),
+            PlayerSpec("net", How(algorithm="alphabeta", limits=Limits(nodes=9)), "algorithm=alphabeta,nodes=9"),
         ),
     ],
 )
@@ -106,6 +106,7 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
         ("points_2@plies=3", "1 or 2 plies ahead, not 3"),
         ("points_2@algorithm=magic", "unknown algorithm 'magic'"),
         ("points_2@algorithm=max_n,depth=1000000", "1000000"),
+        ("random@plies=3", "1 or 2 plies ahead, not 3"),
         ("random@depth=3", "random takes no such settings: depth=3"),
         ("perfect@ties=random", "perfect takes no such settings"),
         ("nobody@depth=3", "no player 'nobody' for connect_four"),
@@ -140,6 +141,26 @@ def test_codes_are_those_of_the_results(text):
         rows = np.resize(asked.rows, results.shape)
         for row, move, result in zip(rows, moves, results, strict=True):
             assert (TIC_TAC_TOE.row(TIC_TAC_TOE.rules.play(TIC_TAC_TOE.unrow(row), move)) == result).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "player", "said", "settled"),
+    [
+        ("connect_four", "points_2", How(), ("engine", None)),
+        ("connect_four", "points_2", How(algorithm="scout"), ("scout", None)),
+        ("connect_four", "points_2", How(plies=1), (None, 1)),
+        ("tic_tac_toe", "criteria", How(), (None, 1)),
+        ("backgammon", "linear", How(), (None, 2)),
+        ("backgammon", "linear", How(limits=Limits(depth=1)), ("expectiminimax", None)),
+        ("backgammon", "pubeval", How(), (None, 1)),
+        ("tic_tac_toe_three", "shares", How(), ("max_n", None)),
+    ],
+)
+def test_what_nobody_said_is_settled(name, player, said, settled):
+    game = games.load(name)
+    how = settle(game, find_evaluator(game, player), said, plies=2)
+    assert (how.algorithm, how.plies) == settled
+    assert how.searches == (settled[0] is not None)
 
 
 # --- ties ---------------------------------------------------------------------------------------------------------
@@ -252,7 +273,7 @@ def test_searches_depend_on_no_thread(text):
 
 def test_searched_ties_are_all_found():
     player = SearchingPlayer(
-        TIC_TAC_TOE, TIC_TAC_TOE.baselines["open_lines"], "deep", limits=Limits(depth=9), ties=True, threads=2
+        TIC_TAC_TOE, TIC_TAC_TOE.baselines["open_lines"], "deep", How(limits=Limits(depth=9), ties=True), threads=2
     )
     row = TIC_TAC_TOE.row(TIC_TAC_TOE.rules.initial())
     assert len(player.tied(Decisions.of(row[None])).moves) == 9  # all are draws
