@@ -135,6 +135,11 @@ class Rules(NamedTuple):
     """every value `outcome` can have, ascending and symmetric about 0: -1 0 1, or -3 -2 -1 1 2 3"""
 
 
+def meets_chance(rules: Rules) -> bool:
+    """Whether a search from a decision may meet a chance node."""
+    return rules.max_chance > 0 and not rules.only_deals
+
+
 class FeatureSet(NamedTuple):
     """A way to describe a state to an evaluator: plain data, stored in the evaluator file."""
 

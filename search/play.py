@@ -218,7 +218,7 @@ def roll(table: Table, now: Course, who: str) -> Course:
 
 def answer(table: Table, now: Course, who: int) -> Course:
     """The agent's move, for the player `who` turns after the person."""
-    move = int(table.agent.choose(now.state))
+    move = int(table.agent.choose(now.state, now.path))
     table.write(f"{player_name(table, who)} plays {table.game.move_text(now.state, move)}")
     return follow(table.game, now, Event(False, move))
 

@@ -22,6 +22,7 @@ from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.inputs import inputs_of
 from deltaw.search.evaluators.onnx_file import settle_finished
 from deltaw.search.players.batched import BatchEvaluator, score_decisions
+from deltaw.search.players.players import Decisions
 from deltaw.search.players.plies import make_bench
 
 CLOSE = 1e-5
@@ -117,7 +118,7 @@ def _compare_orders(
 ) -> tuple[int, int]:
     """(moves, pairs of them that change places)."""
     moves = misordered = 0
-    for one, two in zip(score_decisions(game, first, decisions), score_decisions(game, second, decisions), strict=True):
+    for one, two in zip(*(score_decisions(game, one, Decisions.of(decisions)) for one in (first, second)), strict=True):
         moves += len(one.moves)
         for begin, end in zip(one.begin, one.begin[1:], strict=False):
             a, b = one.values[begin:end], two.values[begin:end]

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
+from deltaw.envs.path import make_path, outcome
 from deltaw.search.evaluators.evaluator import Evaluator, Opinion
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import leaf_of
@@ -53,31 +56,33 @@ class Agent:
             raise InputError(f"{game.name} has {game.rules.num_players} players; 1- and 2-ply search is for two")
         self.player: Judge = player_of(game, evaluator, "agent", self.how, 1, fresh=False, endings=endings)
 
-    def choose(self, state: Any) -> int:
-        """The best move of the decision `state`; the first of equals. A database that knows the position decides."""
-        self._check_decision(state)
+    def choose(self, state: Any, path: np.ndarray | None = None) -> int:
+        """The best move of the decision `state`; the first of equals. A database that knows the position decides.
+        `path`, here and below: of the game so far (`envs/path.py`); None: it begins here."""
+        self._check_decision(state, path)
         for database in self.databases:
             known = database.moves(state)
             if known:
                 return known[0]
-        return int(self.player.choose(Decisions.of(self.game.row(state)[None]), 0).moves[0])
+        decision = Decisions.of(self.game.row(state)[None], paths=None if path is None else path[None])
+        return int(self.player.choose(decision, 0).moves[0])
 
-    def judge(self, state: Any, full: bool = True) -> Judgement:
+    def judge(self, state: Any, full: bool = True, path: np.ndarray | None = None) -> Judgement:
         """What the player thinks of the running game `state`: of all moves, or without `full` at least of the best."""
-        self._check_running(state)
-        found = self.player.judge(state, full)
+        self._check_running(state, path)
+        found = self.player.judge(state, full, path)
         return found._replace(moves=tuple(self._named(state, move) for move in found.moves))
 
-    def rank(self, state: Any) -> list[RootMove]:
+    def rank(self, state: Any, path: np.ndarray | None = None) -> list[RootMove]:
         """All legal plays with distinct results, best first; those searched deeper come before the others."""
-        self._check_decision(state)
-        return list(self.judge(state).moves)
+        self._check_decision(state, path)
+        return list(self.judge(state, path=path).moves)
 
-    def value(self, state: Any) -> Opinion:
+    def value(self, state: Any, path: np.ndarray | None = None) -> Opinion:
         """What `state` is worth to its mover: before the dice, the evaluator's own opinion (1 ply) or the average over
         all rolls of the best move (2 plies); at a decision, the opinion of the best move."""
-        self._check_running(state)
-        found = self.player.judge(state, full=False)
+        self._check_running(state, path)
+        found = self.player.judge(state, full=False, path=path)
         if found.value is None:
             leaf_of(self.evaluator)  # raises, with the reason
         assert found.value is not None
@@ -87,13 +92,13 @@ class Agent:
         after = self.game.unrow(self.game.row(self.game.rules.play(state, move.move)))
         return move._replace(text=self.game.move_text(state, move.move), state=after)
 
-    def _check_decision(self, state: Any) -> None:
-        self._check_running(state)
+    def _check_decision(self, state: Any, path: np.ndarray | None) -> None:
+        self._check_running(state, path)
         if self.game.rules.num_chance(state) > 0:
             raise InputError(f"{self.game.format(state)} has no dice yet: roll before choosing a move")
 
-    def _check_running(self, state: Any) -> None:
-        over, value = self.game.rules.outcome(state)
+    def _check_running(self, state: Any, path: np.ndarray | None) -> None:
+        over, value = outcome(self.game.rules, make_path(self.game.rules) if path is None else path, state)
         if over:
             raise InputError(f"{self.game.format(state)} is finished: {int(value):+d} for the side to move")
 

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import expand, follow, is_drawn, make_paths, outcome, reach
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.players.players import Chosen, Decisions, Judgement, judgement_of, pick_tied, tie_word
 from deltaw.search.players.plies import CANDIDATES, MARGIN, ply_label, promising
@@ -62,36 +64,48 @@ class Scored(NamedTuple):
 def score_decisions(
     game: Game,
     evaluator: BatchEvaluator,
-    rows: np.ndarray,
+    decisions: Decisions,
     plies: int = 1,
     candidates: int = CANDIDATES,
     margin: float = MARGIN,
 ) -> Iterator[Scored]:
-    """The decisions `rows` int64 [n, W] in order, as many at a time as are expanded together. At 2 plies only the
-    `candidates` best of the first ply within `margin` are searched deeper (0 candidates: all)."""
+    """The decisions in order, as many at a time as are expanded together. At 2 plies only the `candidates` best of the
+    first ply within `margin` are searched deeper (0 candidates: all)."""
     first = 0
-    while first < len(rows):
-        begin, moves, results, turned = _expanded(game, rows[first:])
-        values, outputs = evaluator.values(results)
-        for_mover = (
-            np.where(turned, -values, values),
-            seen_from(outputs.astype(np.float64), turned, evaluator.gives_chances),
-        )
+    while first < len(decisions.rows):
+        begin, moves, results, turned, drawn, paths = _expanded(game, decisions.at(slice(first, None)))
+        values, outputs = _values(game, evaluator, results, drawn)
+        for_mover = np.where(turned, -values, values), seen_from(outputs, turned, evaluator.gives_chances)
         scored = Scored(begin, moves, results, turned, *for_mover, np.ones(len(moves), np.int64))
         if plies >= 2:
-            _deepen(game, evaluator, scored, candidates, margin)
+            _deepen(game, evaluator, scored, np.repeat(paths, np.diff(begin), axis=0), candidates, margin)
         yield scored
         first += len(begin) - 1
 
 
-def _expanded(game: Game, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(begin, moves, results, turned) of as many decisions as there is room for."""
-    room = max(ROOM, game.rules.max_moves)
-    moves, results = np.empty(room, np.int64), np.empty((room, game.rules.width), np.int64)
-    begin, turned = np.zeros(len(rows) + 1, np.int64), np.empty(room, np.bool_)
-    n = expand_decisions(game.rules, np.ascontiguousarray(rows), begin, moves, results, turned)
+def _expanded(game: Game, decisions: Decisions) -> tuple[np.ndarray, ...]:
+    """(begin, moves, results, turned, drawn, paths behind the decisions) of as many decisions as there is room for."""
+    rules, n = game.rules, len(decisions.rows)
+    room = max(ROOM, rules.max_moves)
+    moves, results = np.empty(room, np.int64), np.empty((room, rules.width), np.int64)
+    begin, turned, drawn = np.zeros(n + 1, np.int64), np.empty(room, np.bool_), np.empty(room, np.bool_)
+    paths = make_paths(rules, n)
+    given = np.ascontiguousarray(decisions.rows), np.ascontiguousarray(decisions.paths)
+    n = expand_decisions(rules, *given, begin, moves, results, turned, drawn, paths)
     total = begin[n]
-    return begin[: n + 1], moves[:total], results[:total], turned[:total]
+    return begin[: n + 1], moves[:total], results[:total], turned[:total], drawn[:total], paths[:n]
+
+
+def _values(
+    game: Game, evaluator: BatchEvaluator, rows: np.ndarray, drawn: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values [n] and outputs float64 [n, K] of states; where `drawn` the game has ended in a draw."""
+    values, outputs = evaluator.values(rows)
+    outputs = outputs.astype(np.float64)
+    if drawn.any():
+        values[drawn] = 0.0
+        outputs[drawn] = np.equal(game.rules.outcomes, 0) if evaluator.gives_chances else 0.0
+    return values, outputs
 
 
 def seen_from(outputs: np.ndarray, turned: np.ndarray, chances: bool) -> np.ndarray:
@@ -99,39 +113,45 @@ def seen_from(outputs: np.ndarray, turned: np.ndarray, chances: bool) -> np.ndar
     return np.where(turned[:, None], outputs[:, ::-1] if chances else -outputs, outputs)
 
 
-def _deepen(game: Game, evaluator: BatchEvaluator, scored: Scored, candidates: int, margin: float) -> None:
-    """Replace values and outputs of the most promising moves, in place, by those of two plies."""
+def _deepen(
+    game: Game, evaluator: BatchEvaluator, scored: Scored, paths: np.ndarray, candidates: int, margin: float
+) -> None:
+    """Replace values and outputs of the most promising moves, in place, by those of two plies; paths [T, P]: of the
+    games after the decisions."""
     chosen = np.ones(len(scored.moves), np.bool_)
     if candidates > 0:
         mark_promising(scored.begin, scored.values, np.int64(candidates), float(margin), chosen)
-    values, outputs = one_deeper(game, evaluator, scored.rows[chosen])
+    values, outputs = one_deeper(game, evaluator, scored.rows[chosen], paths[chosen])
     turned = scored.turned[chosen]
     scored.values[chosen] = np.where(turned, -values, values)
     scored.outputs[chosen] = seen_from(outputs, turned, evaluator.gives_chances)
     scored.plies[chosen] = 2
 
 
-def one_deeper(game: Game, evaluator: BatchEvaluator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def one_deeper(
+    game: Game, evaluator: BatchEvaluator, rows: np.ndarray, paths: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Values [n] and outputs [n, K] of states before their roll, for their movers: the average over the rolls of the
-    best move's."""
+    best move's. paths [n, P]: of their games; None: they begin here."""
     n, rules = len(rows), game.rules
-    over, result = np.empty(n, np.bool_), np.empty(n)
+    paths = make_paths(rules, n) if paths is None else paths
+    over, drawn, result = np.empty(n, np.bool_), np.empty(n, np.bool_), np.empty(n)
     size = n * max(rules.max_chance, 1)
     rolled, owner, probability = np.empty((size, rules.width), np.int64), np.empty(size, np.int64), np.empty(size)
-    count = roll_states(rules, np.ascontiguousarray(rows), over, result, rolled, owner, probability)
+    count = roll_states(rules, np.ascontiguousarray(rows), paths, over, drawn, result, rolled, owner, probability)
     owner, probability = owner[:count], probability[:count]
-    best_values, best_outputs = best_replies(game, evaluator, rolled[:count])
+    best_values, best_outputs = best_replies(game, evaluator, Decisions.of(rolled[:count], paths=paths[owner]))
     values = np.bincount(owner, probability * best_values, n)
     outputs = np.stack([np.bincount(owner, probability * column, n) for column in best_outputs.T], axis=1)
-    values[over], outputs[over] = result[over], evaluator.values(rows[over])[1]
+    values[over], outputs[over] = result[over], _values(game, evaluator, rows[over], drawn[over])[1]
     return values, outputs
 
 
-def best_replies(game: Game, evaluator: BatchEvaluator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def best_replies(game: Game, evaluator: BatchEvaluator, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
     """Values [n] and outputs [n, K] of decisions at one ply, for their movers: those of the best move, the first of
     equals."""
-    values, outputs = [np.empty(0)], [np.empty((0, evaluator.values(rows[:0])[1].shape[1]))]
-    for scored in score_decisions(game, evaluator, rows):
+    values, outputs = [np.empty(0)], [np.empty((0, evaluator.values(decisions.rows[:0])[1].shape[1]))]
+    for scored in score_decisions(game, evaluator, decisions):
         best = np.empty(len(scored.begin) - 1, np.int64)
         find_best(scored.begin, scored.values, best)
         values.append(scored.values[best])
@@ -157,7 +177,11 @@ class BatchedPlayer:
         threads: int | None = None,
         ties: bool = False,
     ) -> None:
-        """Arguments as those of EvaluatorPlayer."""
+        """Arguments as those of EvaluatorPlayer. Raises InputError for a game that hides something."""
+        if game.rules.hidden:
+            raise InputError(
+                f"{game.name} hides something from its players, which evaluators of batches do not deal anew"
+            )
         self.game, self.evaluator, self.plies, self.name = game, evaluator, plies, f"{name}{ply_label(plies)}"
         self._limits, self._ties = (int(plies), int(candidates), float(margin)), ties
         self._workers: Workers[None] = Workers(threads, lambda: None)
@@ -172,7 +196,7 @@ class BatchedPlayer:
 
         def work(part: slice, _: None) -> None:
             first = part.start
-            for scored in score_decisions(self.game, self.evaluator, rows[part], *self._limits):
+            for scored in score_decisions(self.game, self.evaluator, decisions.at(part), *self._limits):
                 last = first + len(scored.begin) - 1
                 deepest, best = self._deepest(scored), np.empty(last - first, np.int64)
                 find_best(scored.begin, deepest, best)
@@ -187,17 +211,20 @@ class BatchedPlayer:
 
     def tied(self, decision: Decisions) -> Chosen:
         """All moves of the one decision that are equally good."""
-        scored = next(score_decisions(self.game, self.evaluator, decision.rows, *self._limits))
+        scored = next(score_decisions(self.game, self.evaluator, decision, *self._limits))
         values = self._deepest(scored)
         return Chosen(scored.moves, scored.rows).at(values >= values.max() - TIED)
 
-    def judge(self, state: Any, full: bool = True) -> Judgement:
+    def judge(self, state: Any, full: bool = True, path: np.ndarray | None = None) -> Judgement:
         row, chances = self.game.row(state)[None], self.evaluator.gives_chances
+        decision = Decisions.of(row, paths=None if path is None else path[None])
         if self.game.rules.num_chance(state) > 0:
             deeper = self.plies > 1
-            values, outputs = one_deeper(self.game, self.evaluator, row) if deeper else self.evaluator.values(row)
+            values, outputs = (
+                one_deeper(self.game, self.evaluator, row, decision.paths) if deeper else self.evaluator.values(row)
+            )
             return Judgement(float(values[0]), chances=tuple(outputs[0].tolist()) if chances else None)
-        found = next(score_decisions(self.game, self.evaluator, row, *self._limits))
+        found = next(score_decisions(self.game, self.evaluator, decision, *self._limits))
         return judgement_of(found.moves, found.values, found.plies, found.outputs if chances else None)
 
     def _deepest(self, scored: Scored) -> np.ndarray:
@@ -209,14 +236,19 @@ class BatchedPlayer:
 
 
 @kernel
-def expand_decisions(rules, rows, begin, moves, results, turned):
-    """Moves and results of the decisions `rows`, one after the other, as long as there is room; returns of how many."""
+def expand_decisions(rules, rows, paths, begin, moves, results, turned, drawn, after):
+    """Moves and results of the decisions `rows`, one after the other, as long as there is room; returns of how many.
+    after[i] becomes the path behind decision i."""
     n = 0
     while n < len(rows) and begin[n] + rules.max_moves <= len(moves):
         state, first = rules.load(rows[n]), begin[n]
-        begin[n + 1] = first + rules.expand(state, moves[first:], results[first:])
+        follow(rules, after[n], paths[n])
+        begin[n + 1] = first + expand(rules, after[n], state, moves[first:], results[first:])
+        reach(rules, after[n], state)
         for i in range(first, begin[n + 1]):
-            turned[i] = rules.seat(rules.load(results[i])) != rules.seat(state)
+            child = rules.load(results[i])
+            turned[i] = rules.seat(child) != rules.seat(state)
+            drawn[i] = is_drawn(rules, after[n], child)
         n += 1
     return n
 
@@ -233,14 +265,15 @@ def mark_promising(begin, values, candidates, margin, chosen):
 
 
 @kernel
-def roll_states(rules, rows, over, result, rolled, owner, probability):
+def roll_states(rules, rows, paths, over, drawn, result, rolled, owner, probability):
     """All chance outcomes of the states rows[i] that are not finished, to `rolled`, with owner i and probability; a
-    state without chance is its own. over[i], result[i]: whether and how a game is finished. Returns how many there
-    are."""
+    state without chance is its own. over[i], result[i]: whether and how a game is finished; drawn[i]: by a repetition.
+    Returns how many there are."""
     total = 0
     for i in range(len(rows)):
         state = rules.load(rows[i])
-        over[i], result[i] = rules.outcome(state)
+        over[i], result[i] = outcome(rules, paths[i], state)
+        drawn[i] = is_drawn(rules, paths[i], state)
         k = np.int64(0) if over[i] else np.int64(rules.num_chance(state))
         for r in range(k):
             decision, chance = rules.chance(state, r)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, Game
+from deltaw.envs.game import Baseline, Game, meets_chance
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.named import only_by_plies
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator
@@ -71,7 +71,7 @@ def default_algorithm(game: Game) -> str:
     """The algorithm that fits the game: the engine, expectiminimax with chance, max^n for more than two players."""
     if game.rules.num_players > 2:
         return "max_n"
-    return "expectiminimax" if game.rules.max_chance > 0 else ENGINE
+    return "expectiminimax" if meets_chance(game.rules) else ENGINE
 
 
 def read_how(options: Any, candidates: int = CANDIDATES) -> How:

@@ -16,7 +16,7 @@ import numpy as np
 from deltaw.envs.bits import TIE, WORLD, random_word
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
-from deltaw.envs.path import KEYS, expand, follow
+from deltaw.envs.path import KEYS, expand, follow, make_path
 from deltaw.search.evaluators.evaluator import evaluate_rows
 from deltaw.search.evaluators.leaf import CLASSES, TIED, Leaf
 from deltaw.search.evaluators.named import leaf_of
@@ -104,8 +104,9 @@ class Player(Protocol):
 class Judge(Player, Protocol):
     """A player that says what it thinks of a position. One thread at a time."""
 
-    def judge(self, state: Any, full: bool = True) -> Judgement:
-        """The running game `state`: its value, and the values of all moves, or without `full` at least of the best."""
+    def judge(self, state: Any, full: bool = True, path: np.ndarray | None = None) -> Judgement:
+        """The running game `state`: its value, and the values of all moves, or without `full` at least of the best.
+        `path`: of the game so far (`envs/path.py`); None: it begins here."""
         ...
 
 
@@ -160,8 +161,11 @@ class EvaluatorPlayer:
         searched = (self.game.rules, self.leaf, decision, *self._limits, self._workers.own)
         return found.at(slice(find_tied(*searched, found)))
 
-    def judge(self, state: Any, full: bool = True) -> Judgement:
+    def judge(self, state: Any, full: bool = True, path: np.ndarray | None = None) -> Judgement:
         rules, bench, classes = self.game.rules, self._workers.own, self.leaf.weights.head == CLASSES
+        bench.path[:], bench.word[0] = make_path(rules, 2), 0
+        if path is not None:
+            follow(rules, bench.path, path)
         if rules.num_chance(state) > 0:
             value, outputs = self._before_chance(state, bench)
             return Judgement(value, chances=tuple(outputs.tolist()) if classes else None)
@@ -205,13 +209,14 @@ class RankPlayer:
         n = rank_moves(self.game.rules, self.baseline.function, decision.paths[0], state, *found, scores)
         return found.at(slice(n)).at(scores[:n] == scores[:n].max())
 
-    def judge(self, state: Any, full: bool = True) -> Judgement:
+    def judge(self, state: Any, full: bool = True, path: np.ndarray | None = None) -> Judgement:
         """The order of the moves. Raises InputError before a chance event, where a value is needed."""
         if self.game.rules.num_chance(state) > 0:
             leaf_of(self.baseline)  # raises, with the reason
         moves, children = self.game.buffers()
         scores = np.empty(len(moves))
-        n = rank_moves(self.game.rules, self.baseline.function, state, moves, children, scores)
+        path = make_path(self.game.rules) if path is None else path
+        n = rank_moves(self.game.rules, self.baseline.function, path, state, moves, children, scores)
         order = np.argsort(-scores[:n], kind="stable")
         return Judgement(None, tuple(RootMove(int(moves[i]), depth=1) for i in order))
 

@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from deltaw.envs.bits import WORLD, random_word
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator
+from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.evaluators.named import leaf_of
 from deltaw.search.players.how import ENGINE, NO_LIMITS, How, Limits, default_algorithm
 from deltaw.search.players.players import Chosen, Decisions, Judgement, tie_word
+from deltaw.search.players.plies import WORLDS
 from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import RootMove, SearchResult, find_algorithm, search
 from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
@@ -67,7 +70,8 @@ class SearchingPlayer:
 
         def work(i: int, searcher: Searcher) -> None:
             state = self.game.unrow(decisions.rows[i])
-            found = searcher.search(state, ties=self._ties)
+            word = int(random_word(seed, int(decisions.keys[i, 0]), int(decisions.keys[i, 1]), WORLD))
+            found = searcher.search(state, decisions.paths[i], ties=self._ties, word=word)
             move = found.move
             if self._ties and len(found.moves) > 1:
                 move = found.moves[int(tie_word(decisions.keys, i, np.int64(seed))) % len(found.moves)]
@@ -79,12 +83,12 @@ class SearchingPlayer:
     def tied(self, decision: Decisions) -> Chosen:
         """All best moves of the one decision."""
         state = self.game.unrow(decision.rows[0])
-        found = self.searcher.search(state, ties=True)
+        found = self.searcher.search(state, decision.paths[0], ties=True)
         moves = found.moves or (found.move,)
         return Chosen(np.array(moves), np.array([self.game.rules.play(state, move) for move in moves], np.int64))
 
-    def judge(self, state: Any, full: bool = True) -> Judgement:
-        found = self.searcher.search(state, full=full)
+    def judge(self, state: Any, full: bool = True, path: np.ndarray | None = None) -> Judgement:
+        found = self.searcher.search(state, path, full=full)
         value = found.value if found.depth > 0 else None  # there was no time for a level
         ranked = found.ranked or tuple(RootMove(move, value, found.distance) for move in found.variation[:1])
         best = found.variation[:1]
@@ -109,17 +113,53 @@ class Searcher:
         else:
             find_algorithm(self.algorithm, game)
 
-    def search(self, state: Any, *, full: bool = False, ties: bool = False) -> SearchResult:
-        """The best move of the running game `state` within the limits; with `full` the value of every move, with `ties`
-        all best moves. Raises InputError for negative limits."""
+    def search(
+        self, state: Any, path: np.ndarray | None = None, *, full: bool = False, ties: bool = False, word: int = 0
+    ) -> SearchResult:
+        """The best move of the running game `state`, to which it has come by `path`, within the limits; with `full` the
+        value of every move, with `ties` all best moves. Where the game hides something, `word` decides which worlds are
+        searched. Raises InputError for negative limits."""
+        if self.game.rules.hidden and self.game.rules.num_chance(state) == 0:
+            return self._search_worlds(state, path, word)
+        return self._search(state, path, self.limits, full=full, ties=ties)
+
+    def _search(self, state: Any, path: np.ndarray | None, limits: Limits, **wanted: bool) -> SearchResult:
         if self._engine is None:
-            depth = DEPTH if self.limits.seconds is None and self.limits.nodes is None else DEEP_ENOUGH
-            limits = self.limits if self.limits.depth is not None else self.limits._replace(depth=depth)
-            return search(self.game, self.evaluator, state, self.algorithm, **limits._asdict(), full=full)
+            depth = DEPTH if limits.seconds is None and limits.nodes is None else DEEP_ENOUGH
+            limits = limits if limits.depth is not None else limits._replace(depth=depth)
+            found = (self.game, self.evaluator, state, self.algorithm)
+            return search(*found, **limits._asdict(), full=wanted["full"], path=path)
         if self._fresh:
             self._engine.forget()
-        limits = Limits(seconds=SECONDS) if self.limits == NO_LIMITS else self.limits
-        return self._engine.search(state, **limits._asdict(), full=full, ties=ties)
+        limits = Limits(seconds=SECONDS) if limits == NO_LIMITS else limits
+        return self._engine.search(state, **limits._asdict(), path=path, **wanted)
+
+    def _search_worlds(self, state: Any, path: np.ndarray | None, word: int) -> SearchResult:
+        """Determinization: every move's value is its average over `WORLDS` states that the mover cannot tell from this
+        one, each searched by itself with its share of the limits."""
+        limits, rules = Limits(seconds=SECONDS) if self.limits == NO_LIMITS else self.limits, self.game.rules
+        seconds = None if limits.seconds is None else limits.seconds / WORLDS
+        share = limits._replace(seconds=seconds, nodes=None if limits.nodes is None else limits.nodes // WORLDS)
+        worlds = [rules.determinize(state, random_word(word, world, 0, WORLD)) for world in range(WORLDS)]
+        found = [self._search(world, path, share, full=True, ties=False) for world in worlds]
+        searched = [{move.move: move.value or 0.0 for move in one.ranked} for one in found if one.ranked]
+        if not searched:  # there was no time for a level in any world
+            return found[0]
+        means = {move: float(np.mean([values[move] for values in searched])) for move in searched[0]}
+        ranked = tuple(RootMove(move, value) for move, value in sorted(means.items(), key=lambda pair: -pair[1]))
+        best = ranked[0]
+        return SearchResult(
+            best.move,
+            tuple(move.move for move in ranked if (move.value or 0.0) >= (best.value or 0.0) - TIED),
+            best.value or 0.0,
+            (best.move,),
+            self.game.unrow(self.game.row(rules.play(state, best.move))),
+            sum(one.nodes for one in found),
+            min(one.depth for one in found),
+            sum(one.seconds for one in found),
+            complete=all(one.complete for one in found),
+            ranked=ranked,
+        )
 
 
 def table_size(limits: Limits) -> int:

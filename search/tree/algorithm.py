@@ -27,7 +27,7 @@ import numpy as np
 
 from deltaw.envs.control import LIMIT, NODES, NOISY, OPEN, PATH, STOP, Stopped, make_control, stopped, supervised
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, Game
+from deltaw.envs.game import Baseline, Game, meets_chance
 from deltaw.envs.kernel import kernel
 from deltaw.envs.path import expand, follow, make_path, outcome, reach
 from deltaw.search.evaluators.evaluator import Evaluator
@@ -155,9 +155,17 @@ def _check_fit(algorithm: Algorithm, game: Game) -> None:
             f"{algorithm.name} is not for {game.rules.num_players} players, which {game.name} has; "
             f"use {' or '.join(fitting)}"
         )
-    if game.rules.max_chance > 0 and not algorithm.chance:
+    if meets_chance(game.rules) and not game.rules.exact_chance:
+        raise InputError(f"{game.name} does not list its chance events, which a search would have to go through")
+    if meets_chance(game.rules) and not algorithm.chance:
         fitting = [a.name for a in algorithms().values() if a.chance]
         raise InputError(f"{algorithm.name} knows no chance, which {game.name} has; use {' or '.join(fitting)}")
+
+
+def check_dealt(game: Game, state: Any) -> None:
+    """InputError for a search without chance nodes from a position before the deal."""
+    if game.rules.num_chance(state) > 0:
+        raise InputError(f"{game.format(state)} is not dealt yet: a search begins at a decision")
 
 
 # --- one run ----------------------------------------------------------------------------------------------------------
@@ -315,6 +323,8 @@ def search(
         game, evaluator, algorithm, depth,
         nodes=nodes, options=options, visitor=visitor, table=table, path=path,
     )  # fmt: skip
+    if not setup.algorithm.chance or not game.rules.exact_chance:
+        check_dealt(game, state)
     if depth == 0 or outcome(game.rules, setup.path, state)[0] or game.rules.num_chance(state) > 0:
         return _result(setup, state, (), evaluate_state(setup, state, depth), depth, depth, start)
     limited = seconds is not None or nodes is not None

@@ -11,13 +11,13 @@ import numpy as np
 
 from deltaw.envs.control import NODES, PATH, STOP, make_control, supervised
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, Game
+from deltaw.envs.game import Baseline, Game, meets_chance
 from deltaw.envs.memory import check_memory
 from deltaw.envs.path import begin_path, follow, make_path, outcome
 from deltaw.envs.rules import unmarked
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
-from deltaw.search.tree.algorithm import RootMove, SearchResult
+from deltaw.search.tree.algorithm import RootMove, SearchResult, check_dealt
 from deltaw.search.tree.deep import deep
 from deltaw.search.tree.engine_node import (
     CONTROL_SIZE,
@@ -102,6 +102,7 @@ class Engine:
         if depth is None and nodes is None and seconds is None:
             raise InputError("a search needs a limit: a depth, seconds or nodes")
         depth = DEEP_ENOUGH if depth is None else depth
+        check_dealt(self.game, state)
         path = make_path(self.game.rules) if path is None else path
         over, value = outcome(self.game.rules, path, state)
         if over or depth == 0:
@@ -212,5 +213,5 @@ class Engine:
 def _check(game: Game) -> None:
     if game.rules.num_players != 2:
         raise InputError(f"the engine is for two players; {game.name} has {game.rules.num_players}: use max_n")
-    if game.rules.max_chance > 0:
+    if meets_chance(game.rules):
         raise InputError(f"the engine knows no chance, which {game.name} has; use expectiminimax, star1 or star2")

@@ -65,7 +65,7 @@ def test_full_width_looks_at_every_move():
     expected = EvaluatorPlayer(ours.game, ours.leaf, "a", 2, **limits).choose(keyed(rows), 0)
     chosen = BatchedPlayer(ours.game, ours, "b", 2, **limits).choose(keyed(rows), 0)
     assert np.array_equal(chosen.moves, expected.moves)
-    scored = next(score_decisions(ours.game, ours, rows, 2, 0))
+    scored = next(score_decisions(ours.game, ours, Decisions.of(rows), 2, 0))
     assert (scored.plies == 2).all()
 
 
@@ -86,7 +86,7 @@ def test_many_decisions_are_cut_into_pieces(monkeypatch):
     ours, rows = evaluator("backgammon"), decisions("backgammon", 50)
     whole, values = BatchedPlayer(ours.game, ours, "b", threads=1).decide(keyed(rows), 0)
     monkeypatch.setattr("deltaw.search.players.batched.ROOM", 1)  # room for one decision
-    assert len(list(score_decisions(ours.game, ours, rows))) > 1
+    assert len(list(score_decisions(ours.game, ours, Decisions.of(rows)))) > 1
     pieces, measured = BatchedPlayer(ours.game, ours, "b", threads=3).decide(keyed(rows), 0)
     assert np.array_equal(pieces.moves, whole.moves)
     assert np.array_equal(pieces.rows, whole.rows)
@@ -122,8 +122,8 @@ def test_finished_games_have_their_results():
 def test_nothing_to_score():
     ours = evaluator("tic_tac_toe")
     none = np.empty((0, ours.game.rules.width), np.int64)
-    assert list(score_decisions(ours.game, ours, none)) == []
-    assert best_replies(ours.game, ours, none)[1].shape == (0, 3)
+    assert list(score_decisions(ours.game, ours, Decisions.of(none))) == []
+    assert best_replies(ours.game, ours, Decisions.of(none))[1].shape == (0, 3)
 
 
 @pytest.mark.parametrize("name", games.names())

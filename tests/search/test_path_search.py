@@ -12,19 +12,33 @@ from path_games import CELLS, FIRST, WAITS, Walk, corridor, one_card, walk_key
 from toy_games import random_evaluator
 
 from deltaw.envs.bits import WORLD, random_word
-from deltaw.envs.game import FORBIDDEN
+from deltaw.envs.errors import InputError
+from deltaw.envs.game import FORBIDDEN, Baseline
+from deltaw.envs.kernel import kernel
 from deltaw.envs.path import COUNT, make_path, reach
 from deltaw.envs.record import Event, begin, follow, is_over, moves_of
+from deltaw.search.analysis.rollout import roll_out
 from deltaw.search.matches.match import match
 from deltaw.search.matches.recording import play_games
+from deltaw.search.players.agent import Agent
+from deltaw.search.players.batched import BatchedPlayer
 from deltaw.search.players.find import player_of
+from deltaw.search.players.how import How, Limits
 from deltaw.search.players.players import Decisions, RandomPlayer
 from deltaw.search.players.plies import WORLDS
-from deltaw.search.tree.algorithm import search
+from deltaw.search.players.searching_player import SearchingPlayer
+from deltaw.search.tree.algorithm import algorithms, search
 from deltaw.search.tree.engine import Engine
 from deltaw.search.tree.engine_node import PLAIN, VERSION
 from deltaw.search.tree.transposition import LOWER, UPPER, entry_bound, entry_depth, entry_value, find, table_key
 
+
+@kernel
+def nothing(state):
+    return 0.0
+
+
+ZERO = Baseline("zero", "value", nothing, "no opinion")
 GAMES = {repetition: corridor(repetition) for repetition in (2, 3, FORBIDDEN)}
 each_meaning = pytest.mark.parametrize("repetition", GAMES)
 
@@ -158,7 +172,7 @@ def naive_values(game, state, earlier, plies):
 @pytest.mark.parametrize("plies", [1, 2])
 def test_players_by_plies_know_the_path(repetition, plies):
     game = GAMES[repetition]
-    player = player_of(game, game.baselines["odd"], "odd", plies, candidates=0, threads=1)
+    player = player_of(game, game.baselines["odd"], "odd", How(plies, candidates=0), threads=1)
     courses = [course for course, _ in histories(repetition)]
     rows, paths = np.array([game.row(c.state) for c in courses]), np.array([c.path for c in courses])
     chosen, values = player.decide(Decisions.of(rows, paths=paths), 0)
@@ -189,7 +203,7 @@ def test_a_choice_does_not_depend_on_what_is_hidden(plies):
     """At 1 and 2 plies, for every card of the other player; and it is the best move on the average of the worlds that
     were dealt."""
     evaluator = random_evaluator(CARD, 3, head="tanh")
-    player = player_of(CARD, evaluator, "net", plies, candidates=0, threads=1)
+    player = player_of(CARD, evaluator, "net", How(plies, candidates=0), threads=1)
     for mine in range(1, 6):
         states = [CARD.state(mine, theirs, FIRST, 0, 1) for theirs in range(1, 6) if theirs != mine]
         chosen, values = player.decide(Decisions.of(np.array(states)), 7)
@@ -200,3 +214,76 @@ def test_a_choice_does_not_depend_on_what_is_hidden(plies):
             worlds = [CARD.rules.determinize(states[0], random_word(word, w, 0, WORLD)) for w in range(WORLDS)]
             means = [np.mean([-evaluator.opinion(CARD.rules.play(s, m)).value for s in worlds]) for m in (0, 1)]
             assert values[0] == pytest.approx(max(means), abs=1e-6)
+
+
+def solved(state, depth):
+    """Minimax that sees both cards, with the baseline's opinion at the end."""
+    over, value = CARD.rules.outcome(state)
+    if over or depth == 0:
+        return value if over else 0.0
+    return max(-solved(CARD.rules.play(state, move), depth - 1) for move in (0, 1))
+
+
+SEARCHES = ["engine", *(name for name in EXACT_FOR_TWO if not algorithms()[name].vectors), "and_or", "quiescence"]
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_average_over_worlds(name):
+    """The engine and the algorithms: as minimax in every world that was dealt, and the same for every hidden card."""
+    player = SearchingPlayer(CARD, ZERO, name, How(algorithm=name, limits=Limits(depth=2)), threads=1)
+    for mine in (1, 3, 5):
+        states = [CARD.state(mine, theirs, FIRST, 0, 1) for theirs in range(1, 6) if theirs != mine]
+        found, word = [player.judge(state) for state in states], 0
+        assert len({(judged.value, judged.moves[0].move) for judged in found}) == 1
+        worlds = [CARD.rules.determinize(states[0], random_word(word, w, 0, WORLD)) for w in range(WORLDS)]
+        means = {m: np.mean([-solved(CARD.rules.play(world, m), 1) for world in worlds]) for m in (0, 1)}
+        assert {m.move: m.value for m in found[0].moves} == pytest.approx(means, abs=1e-6)
+
+
+def test_an_agent_knows_the_path_and_does_not_see_the_hidden_card():
+    game = GAMES[2]
+    for how in ({"plies": 1}, {"algorithm": "alphabeta", "limits": Limits(depth=1)}):
+        agent = Agent(game, game.baselines["odd"], **how)
+        for course, keys in histories(2)[:8]:
+            wanted = naive_values(game, course.state, keys, 1)
+            ranked = agent.rank(course.state, course.path)
+            assert {m.move: m.value for m in ranked} == pytest.approx(wanted, abs=1e-6)
+            assert agent.choose(course.state, course.path) in [
+                m for m, v in wanted.items() if v == max(wanted.values())
+            ]
+    agent = Agent(CARD, random_evaluator(CARD, 3, head="tanh"))
+    views = [agent.rank(CARD.state(3, theirs, FIRST, 0, 1)) for theirs in (1, 2, 4, 5)]
+    assert len({tuple((m.move, m.value) for m in ranked) for ranked in views}) == 1
+
+
+def test_an_evaluator_of_batches_knows_the_path():
+    class Odd:
+        gives_chances = False
+
+        def values(self, rows):
+            found = [self.value(GAMES[3].state(*row)) for row in rows.tolist()]
+            return np.array(found, float), np.array(found, np.float32)[:, None].reshape(-1, 1)
+
+        def value(self, state):
+            over, value = GAMES[3].rules.outcome(state)
+            return value if over else GAMES[3].baselines["odd"].function(state)
+
+    for plies in (1, 2):
+        player = BatchedPlayer(GAMES[3], Odd(), "odd", plies, candidates=0, threads=1)
+        courses = [course for course, _ in histories(3)]
+        rows, paths = np.array([GAMES[3].row(c.state) for c in courses]), np.array([c.path for c in courses])
+        _, values = player.decide(Decisions.of(rows, paths=paths), 0)
+        wanted = [max(naive_values(GAMES[3], c.state, keys, plies).values()) for c, keys in histories(3)]
+        assert values.tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_what_cannot_be_listed_or_searched_is_refused():
+    dealt = one_card(False)
+    with pytest.raises(InputError, match="not dealt yet"):
+        search(dealt, ZERO, dealt.state(*dealt.rules.initial()), "alphabeta", depth=2)
+    with pytest.raises(InputError, match="not dealt yet"):
+        Engine(CARD, ZERO).search(CARD.state(*CARD.rules.initial()), depth=2)
+    with pytest.raises(InputError, match="does not list"):
+        match(dealt, RandomPlayer(dealt), RandomPlayer(dealt), 2, luck=random_evaluator(dealt, 1).leaf)
+    with pytest.raises(InputError, match="roll-outs would see it"):
+        roll_out(CARD, random_evaluator(CARD, 1).leaf, np.array([CARD.state(1, 2, FIRST, 0, 1)]), 2)
