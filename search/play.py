@@ -186,7 +186,7 @@ def take_turn(table: Table, now: Moment, person: int, history: list[Moment]) -> 
         if table.game.dice is None:
             return roll(table, now, "Chance decides:")
         return roll(table, now, f"{player_name(table, who)} {'roll' if who == 0 else 'rolls'}")
-    return answer(table, now, who) if who else decide(table, now, history)
+    return opponent_moves(table, now, who) if who else decide(table, now, history)
 
 
 def player_name(table: Table, who: int) -> str:
@@ -219,7 +219,7 @@ def roll(table: Table, now: Moment, who: str) -> Moment:
     return follow(table, now, Event(True, i))
 
 
-def answer(table: Table, now: Moment, who: int) -> Moment:
+def opponent_moves(table: Table, now: Moment, who: int) -> Moment:
     """The agent's move, for the player `who` turns after the person."""
     move = int(table.agent.choose(now.state))
     table.write(f"{player_name(table, who)} plays {table.game.move_text(now.state, move)}")
