@@ -185,7 +185,7 @@ def take_turn(table: Table, now: Course, person: int, history: list[Course]) -> 
         if table.game.dice is None:
             return roll(table, now, "Chance decides:")
         return roll(table, now, f"{player_name(table, who)} {'roll' if who == 0 else 'rolls'}")
-    return answer(table, now, who) if who else decide(table, now, history)
+    return opponent_moves(table, now, who) if who else decide(table, now, history)
 
 
 def player_name(table: Table, who: int) -> str:
@@ -216,7 +216,7 @@ def roll(table: Table, now: Course, who: str) -> Course:
     return follow(table.game, now, Event(True, i))
 
 
-def answer(table: Table, now: Course, who: int) -> Course:
+def opponent_moves(table: Table, now: Course, who: int) -> Course:
     """The agent's move, for the player `who` turns after the person."""
     move = int(table.agent.choose(now.state, now.path))
     table.write(f"{player_name(table, who)} plays {table.game.move_text(now.state, move)}")

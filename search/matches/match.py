@@ -207,8 +207,9 @@ class Match:
         decisions = Decisions(rolled, keys, slots.paths[active])
         chosen, free = self._noisy(decisions)
         for player, turn in zip(self.players, (mine & free, ~mine & free), strict=True):
-            if turn.any():
-                chosen[turn] = player.choose(decisions.at(turn), self.seed).rows
+            which = np.flatnonzero(turn)  # indices are faster than a mask
+            if len(which):
+                chosen[which] = player.choose(decisions.at(which), self.seed).rows
         ended = np.empty(len(active), np.int64)
         n = settle(rules, slots, active, rolled, chosen, np.int64(self._twins), self.record, ended)
         self._refill(ended[:n])
