@@ -12,10 +12,14 @@ from hydra.core.config_store import ConfigStore
 from training_runs import (
     CONF,
     LEARNERS,
+    NEEDS,
     PRESETS,
     assert_one_error,
     config,
     contents,
+    curve,
+    equal,
+    final,
     start,
     tic_tac_toe_network,
 )
@@ -24,7 +28,8 @@ from deltaw.envs import games
 from deltaw.learn import train
 from deltaw.learn.run.config import learner_module
 from deltaw.learn.run.hydra_app import _each_value
-from deltaw.search.evaluators.evaluator import save_evaluator
+from deltaw.learn.train import Run
+from deltaw.search.evaluators.evaluator import load_evaluator, save_evaluator
 
 # --- the configuration ------------------------------------------------------------------------------------------------
 
@@ -61,6 +66,22 @@ def test_every_game_is_measured_by_the_last_of_its_opponents():
         assert opponent != "random" or list(games.load(name).baselines) == [] or name.startswith("trees")
     assert config("game=nim", "measure.against=parity").measure.against == "parity"
     assert config("game.opponents=[]").measure.against is None
+
+
+HEAVY = {"connect_four_ntuple", "othello_sparring", "othello_treestrap", "td_gammon"}
+STARTS = {"connect_four_dynamic": ("start_from=linear",)}
+"""a shipped evaluator in the place of another preset's"""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in HEAVY else ()) for n in PRESETS])
+def test_every_preset_runs(tmp_path, name):
+    """With a small budget, and what makes its learner quick."""
+    words = (f"experiment={name}", "debug=default", "workers=1", *STARTS.get(name, ()))
+    quick = [word for word in NEEDS.get(config(*words).learner[0], ()) if word.startswith("learner.")]
+    assert Run(config(*words, *quick), tmp_path).go() == 0
+    first = load_evaluator(tmp_path / "past" / "games_000000000.safetensors")
+    assert not equal(final(tmp_path), first.tensors)
+    assert max(record["games"] for record in curve(tmp_path)) >= 300
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
