@@ -82,6 +82,9 @@ def test_commands_are_understood(command):
 
 def understand(name: str, arguments: list[str]) -> None:
     """The command `deltaw NAME` takes these arguments."""
+    for word in arguments:
+        if word in NEEDS:
+            pytest.importorskip(NEEDS[word])
     if name in HYDRA:
         offer_configs()
         runs, _ = composed(name, [word for word in arguments if word != "-m"], "-m" in arguments)
@@ -127,6 +130,8 @@ NEEDS = {
     "spiel": "pyspiel",
     "plot": "matplotlib",
     "--plot": "matplotlib",
+    "hydra/launcher=joblib": "hydra_plugins.hydra_joblib_launcher",
+    "hparams_search=optuna": "hydra_plugins.hydra_optuna_sweeper",
 }
 """words of commands that an extra brings"""
 
