@@ -121,6 +121,8 @@ class RunConfig:
 
 @dataclass
 class Named:
+    """What a learner's settings hold beside its Options."""
+
     name: str
 
 
