@@ -144,7 +144,7 @@ class Trained(NamedTuple):
 def trained(features: str, settings: Settings) -> Trained:
     """Forward-view TD with one thread: `settings.games` games with HIDDEN units, then a sample of its play
     from a quarter as many games or more."""
-    options = td_forward.Options(step_size=STEP_SIZE)
+    options = td_forward.Options(trace=0.5, step_size=STEP_SIZE)
     learner = ForwardTD(network(features), options, seed=SEED, budget=BUDGET, backend=Serial())
     while learner.games < settings.games:
         learner.step()

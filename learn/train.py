@@ -4,7 +4,8 @@ This module composes a learner, the arena, the log and the checkpoints, and know
 writes goes to the run's folder (`hydra.run.dir`, by default under outputs/):
 
     evaluator.safetensors    what to play with           checkpoint.pt      what to go on with
-    best.safetensors         the strongest measured      past/              earlier evaluators
+    best.safetensors         the strongest against       past/              earlier evaluators
+                             measure.against
     strength.jsonl           the strength curve          .hydra/            the configuration
     events...                TensorBoard
 
@@ -44,7 +45,7 @@ from deltaw.learn.run.strength import (
     PastSelves,
     Strength,
     StrengthLog,
-    average,
+    headline,
     measure,
     named_opponents,
     past_name,
@@ -71,10 +72,14 @@ def _check(raw: DictConfig, folder: Path) -> None:
 
 @hydra.main(version_base="1.3", config_path="pkg://deltaw.conf", config_name="train")
 @one_line_errors
-def _app(raw: DictConfig) -> None:
-    status = Run(checked(raw), Path(HydraConfig.get().runtime.output_dir)).go()
+def _app(raw: DictConfig) -> float | None:
+    """Returns the final strength, which a sweep may maximise."""
+    run = Run(checked(raw), Path(HydraConfig.get().runtime.output_dir))
+    status = run.go()
     if status:
         sys.exit(status)
+    strength = run.headline(run.strengths)
+    return strength.ppg if strength else None
 
 
 class Run:
@@ -105,6 +110,9 @@ class Run:
         return learner_module(name).make(
             options, start, seed=self.config.seed, budget=self.config.games, backend=self.backend
         )
+
+    def headline(self, results: list[Strength]) -> Strength | None:
+        return headline(results, self.config.game.opponents or [], self.config.measure)
 
     # --- the run ----------------------------------------------------------------------------------------------
 
@@ -154,7 +162,7 @@ class Run:
             self.seconds += time.monotonic() - began
             step += 1
             self._check_finite(metrics)
-            self.progress.show(metrics.games, self.seconds, self.strengths)
+            self.progress.show(metrics.games, self.seconds, self.headline(self.strengths))
             if step % self.config.log_every == 0:
                 self._log(metrics)
             if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
@@ -225,11 +233,10 @@ class Run:
             self.measuring = False
         self.log.add(games_now, self.seconds, results)
         self.board.strength(results, games_now, self.seconds)
-        if self.opponents:
-            strength = average(results[: 1 + len(how.searches)])
-            if self.best is None or strength.ppg > self.best.strength.ppg:
-                self.best = Best(games_now, strength)
-                save_evaluator(evaluator, self.folder / "best.safetensors")
+        strength = self.headline(results)
+        if strength is not None and (self.best is None or strength.ppg > self.best.strength.ppg):
+            self.best = Best(games_now, strength)
+            save_evaluator(evaluator, self.folder / "best.safetensors")
         return results
 
     # --- files ------------------------------------------------------------------------------------------------
@@ -258,6 +265,7 @@ class Run:
             "backend": self.config.backend,
             "workers": self.config.workers,
             "checkpoint_minutes": self.config.checkpoint_minutes,
+            "tags": self.config.tags,
         }
         changed = differing_keys(completed(state["settings"] | ignored), self.settings)
         if changed:
@@ -272,8 +280,9 @@ class Run:
         self.learner.restore(state["learner"])
         self.seconds, self.measured_at = state["seconds"], state["measured_at"]
         self.strengths = [Strength(*s) for s in state["strengths"]]
-        best = state.get("best")
-        self.best = Best(best[0], Strength(*best[1])) if best else None
+        best, now = state.get("best"), self.headline(self.strengths)
+        if best and now and best[1][0] == now.opponent:  # earlier versions chose it by another opponent
+            self.best = Best(best[0], Strength(*best[1]))
         print(f"going on from {self.folder / 'checkpoint.pt'} at {self.learner.games:,} games", file=sys.stderr)
         return self.learner.games
 
@@ -288,7 +297,7 @@ class Run:
 
     def _finish(self) -> None:
         evaluator = self._evaluator()
-        results = self._strengths(evaluator, self.opponents, self.config.measure.final_games)
+        self.strengths = results = self._strengths(evaluator, self.opponents, self.config.measure.final_games)
         self._save()
         self.board.evaluator(evaluator, self.learner.games)
         self.board.finish(self.settings, results)

@@ -20,12 +20,12 @@ from types import ModuleType
 
 import pytest
 from command_lines import call
-from hydra import compose, initialize_config_module
 
 from benchmarks.learned import read_results, table
 from deltaw.__main__ import MODULES
 from deltaw.envs.cli import Parser
-from deltaw.learn.run.config import checked
+from deltaw.learn.run.config import checked, learner_names
+from deltaw.learn.run.hydra_app import composed, offer_configs
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
@@ -82,10 +82,13 @@ def test_commands_are_understood(command):
 
 def understand(name: str, arguments: list[str]) -> None:
     """The command `deltaw NAME` takes these arguments."""
+    for word in arguments:
+        if word in NEEDS:
+            pytest.importorskip(NEEDS[word])
     if name in HYDRA:
-        with initialize_config_module("deltaw.conf", version_base="1.3"):
-            raw = compose(name, overrides=arguments)
-        if name == "train":
+        offer_configs()
+        runs, _ = composed(name, [word for word in arguments if word != "-m"], "-m" in arguments)
+        for raw in runs if name == "train" else ():
             checked(raw)
     else:
         parser_of(importlib.import_module(MODULES[name])).parse_intermixed_args(arguments)
@@ -125,6 +128,8 @@ SMALL_RUN = ("games=4", "measure.games=2", "measure.final_games=2", "measure.pas
 NEEDS = {
     "gnubg": "gnubg_nn",
     "spiel": "pyspiel",
+    "hydra/launcher=joblib": "hydra_plugins.hydra_joblib_launcher",
+    "hparams_search=optuna": "hydra_plugins.hydra_optuna_sweeper",
 }
 """words of commands that an extra brings"""
 
@@ -273,8 +278,8 @@ def test_what_was_learned_is_that_of_the_committed_runs():
 
 
 def test_every_learner_is_explained():
-    for path in (ROOT / "conf" / "learner").glob("*.yaml"):
-        assert f"`{path.stem}`" in LEARNING, path.stem
+    for name in learner_names():
+        assert f"`{name}`" in LEARNING, name
 
 
 def test_at_most_200_lines():

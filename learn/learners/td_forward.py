@@ -31,9 +31,9 @@ from deltaw.search.evaluators.evaluator import Evaluator
 class Options:
     """Every knob of the forward view."""
 
-    trace: Share = 0.5
+    trace: Share = 0.6
     """lambda, 0 .. 1"""
-    step_size: Positive = 2e-3
+    step_size: Positive = 1.5e-3
     step_size_end: NotNegative = 0.0
     schedule: Schedule = "linear"
     """constant, linear or cosine, over the budget of games"""

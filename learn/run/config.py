@@ -1,7 +1,8 @@
-"""The run's configuration: what every knob is, and the check that catches typos.
+"""The run's configuration: what every knob is and its default, and the check that catches typos.
 
-The values live in `conf/*.yaml`; the types live here and in each learner's `Options`. A key that no dataclass has, or a
-value of the wrong type, is one line of error before anything is written.
+The dataclasses here and each learner's `Options` say what the knobs are, what they may be, and what they are by
+default. Hydra has them in its ConfigStore; the files in `conf/` hold only what a choice or a preset wants to differ. A
+key that no dataclass has, or a value of the wrong type, is one line of error before anything is written.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.util
-import re
+import pkgutil
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from deltaw.envs import games
-from deltaw.envs.errors import InputError
+from deltaw.envs.errors import InputError, short
 from deltaw.learn.knobs import Count, CountOrZero, NotNegative, OneOf, Positive, Range, Seed, Share, check
 from deltaw.learn.run.game_settings import default_opponents
 from deltaw.learn.workers.backend import BACKENDS
@@ -31,8 +33,8 @@ class GameConfig:
     features: str | None = None
     """one of the game's feature sets; null: its default"""
     opponents: list[str] | None = None
-    """players that measure strength: random, a baseline, a shipped evaluator, a file; null: random and the game's first
-    baseline"""
+    """players that measure strength, from the weakest to the strongest: random, a baseline, a shipped evaluator, a
+    file; null: random and the game's first baseline"""
 
 
 @dataclass
@@ -69,7 +71,7 @@ class EvaluatorConfig:
 
 @dataclass
 class MeasureConfig:
-    every: Annotated[int, Range(0)] = 50_000
+    every: Annotated[int, Range(0)] = 20_000
     """games of training between two measurements; 0: only at the end"""
     games: int = 1_000
     """games against each opponent, in pairs with the same dice"""
@@ -83,6 +85,9 @@ class MeasureConfig:
     searches: list[str] = field(default_factory=list)
     """searches with which the evaluator plays the same games too, as behind the @ of a player: depth=8,ties=random. The
     best evaluator of a run is then the strongest on the average of 1 ply and all searches"""
+    against: str | None = None
+    """the one of game.opponents by which evaluators are compared: the best of a run, and the runs of a sweep. Random
+    play, which nearly every evaluator beats, cannot tell them apart; null: the last of game.opponents"""
     past: CountOrZero = 2
     """how many past selves to keep as opponents: evaluators of this run at a half, a quarter ... of the games so far"""
 
@@ -92,8 +97,8 @@ class RunConfig:
     game: GameConfig = field(default_factory=GameConfig)
     evaluator: EvaluatorConfig = field(default_factory=EvaluatorConfig)
     learner: Any = None
-    """name of a module in learn/, and its Options"""
-    games: Annotated[int, Range(1)] = 1_000_000
+    """name of a module in learn/learners/, and its Options"""
+    games: Annotated[int, Range(1)] = 400_000
     """the budget: schedules run over it"""
     minutes: Positive | None = None
     """stop earlier than the budget, if it takes longer than this"""
@@ -110,18 +115,37 @@ class RunConfig:
     """updates between two points of the training curves"""
     checkpoint_minutes: NotNegative = 1.0
     """minutes between two checkpoints"""
+    tags: list[str] = field(default_factory=list)
+    """words of your own, by which TensorBoard can filter runs; they change no result"""
+
+
+@dataclass
+class Named:
+    """What a learner's settings hold beside its Options."""
+
+    name: str
+
+
+def store_defaults() -> None:
+    """Make the defaults of a run, and `learner=NAME` for every learner, known to Hydra. May be called again."""
+    store = ConfigStore.instance()
+    store.store("run", RunConfig)
+    for name in learner_names():
+        options = learner_module(name).Options
+        chosen = dataclasses.make_dataclass(options.__qualname__, (), bases=(options, Named))
+        store.store(name, chosen(name=name), group="learner")
 
 
 def checked(raw: DictConfig) -> RunConfig:
     """The configuration as objects; raises InputError naming the key."""
-    run = _merge(RunConfig, {str(k): v for k, v in raw.items() if k not in ("learner", "experiment")}, "")
+    run = _merge(RunConfig, {str(k): v for k, v in raw.items() if k not in ("learner", "hydra")}, "")
     if not isinstance(raw.get("learner"), DictConfig):
         raise InputError("the configuration names no learner; try learner=td_forward")
     options = dict(raw.learner)
     name = str(options.pop("name", ""))
     run.learner = (name, _merge(learner_module(name).Options, options, "learner."))
     _check_ranges(run)
-    _complete(run.game)
+    _complete(run)
     return run
 
 
@@ -140,14 +164,18 @@ def completed(settings: dict[str, Any]) -> dict[str, Any]:
         return settings
 
 
+def learner_names() -> list[str]:
+    """The modules of `learn/learners/`."""
+    folders = importlib.util.find_spec("deltaw.learn.learners")
+    assert folders is not None
+    return sorted(module.name for module in pkgutil.iter_modules(folders.submodule_search_locations))
+
+
 def learner_module(name: str) -> Any:
-    """The module `learn.NAME`, if it is a learner: it has `Options` and `make`. Nothing else is ever imported by
-    name."""
-    if re.fullmatch(r"[a-z_]+", name) and importlib.util.find_spec(f"deltaw.learn.learners.{name}"):
-        module = importlib.import_module(f"deltaw.learn.learners.{name}")
-        if hasattr(module, "Options") and hasattr(module, "make"):
-            return module
-    raise InputError(f"learner.name={name!r} is no learner: it names a module of learn/ such as td_forward")
+    """The module of a learner: it has `Options` and `make`. Nothing else is ever imported by name."""
+    if name not in learner_names():
+        raise InputError(f"learner.name={short(name)} is no learner; there are: {', '.join(learner_names())}")
+    return importlib.import_module(f"deltaw.learn.learners.{name}")
 
 
 def _merge(schema: type, values: dict[str, Any], prefix: str) -> Any:
@@ -155,16 +183,31 @@ def _merge(schema: type, values: dict[str, Any], prefix: str) -> Any:
         merged = OmegaConf.merge(OmegaConf.structured(schema), OmegaConf.create(values))
         return OmegaConf.to_object(merged)
     except OmegaConfBaseException as error:
-        key = f"{prefix}{error.full_key}" if error.full_key else "the configuration"
-        raise InputError(f"{key}: {str(error.msg or error).splitlines()[0]}") from None
+        raise InputError(explained(error, prefix)) from None
 
 
-def _complete(chosen: GameConfig) -> None:
+def explained(error: OmegaConfBaseException, prefix: str = "") -> str:
+    """The key, and what is wrong with it."""
+    key = f"{prefix}{error.full_key}" if error.full_key else "the configuration"
+    if isinstance(error, (ConfigKeyError, ConfigAttributeError)) and dataclasses.is_dataclass(error.object_type):
+        known = ", ".join(knob.name for knob in dataclasses.fields(error.object_type))
+        return f"{key} is no setting; there are: {known}"
+    return f"{key}: {str(error.msg or error).splitlines()[0]}"
+
+
+def _complete(run: RunConfig) -> None:
     """What the settings leave to the game, so that a checkpoint tells all."""
+    chosen, measured = run.game, run.measure
     if chosen.features is None or chosen.opponents is None:
         game = games.load(chosen.name)
         chosen.features = chosen.features or game.default_features
         chosen.opponents = default_opponents(game) if chosen.opponents is None else chosen.opponents
+    if measured.against is None:
+        measured.against = chosen.opponents[-1] if chosen.opponents else None
+    elif measured.against not in chosen.opponents:
+        raise InputError(
+            f"measure.against={short(measured.against)} is none of game.opponents: {', '.join(chosen.opponents)}"
+        )
 
 
 def _check_ranges(run: RunConfig) -> None:

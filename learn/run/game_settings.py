@@ -40,7 +40,7 @@ def offer_games() -> None:
     store = ConfigStore.instance()
     for name in games.names():
         if not any((folder / "game" / f"{name}.yaml").is_file() for folder in folders):
-            store.store(name, {"name": name, "features": None, "opponents": None}, group="game")
+            store.store(name, {"name": name}, group="game")
 
 
 def plugin_folders() -> list[Path]:

@@ -44,10 +44,9 @@ class Progress:
     def __exit__(self, *_: Any) -> None:
         self._bar.stop()
 
-    def show(self, games: int, seconds: float, strengths: list[Strength]) -> None:
-        self._bar.update(
-            self._task, completed=games, speed=games / max(seconds, 1e-9), strength=strength_text(strengths[:1])
-        )
+    def show(self, games: int, seconds: float, strength: Strength | None) -> None:
+        text = strength_text([strength]) if strength else ""
+        self._bar.update(self._task, completed=games, speed=games / max(seconds, 1e-9), strength=text)
 
     def measured(self, games: int, seconds: float, strengths: list[Strength]) -> None:
         """One line a measurement; it stays above the bar."""

@@ -32,9 +32,8 @@ class Strength(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The strongest measurement of a run against its first opponent, at 1 ply and with all searches that are asked for.
-    It is the largest of many noisy ones, so in part luck: measure the evaluator anew, with other dice, before you quote
-    it."""
+    """The strongest headline of a run. It is the largest of many noisy measurements, so in part luck: measure the
+    evaluator anew, with other dice, before you quote it."""
 
     games: int
     strength: Strength
@@ -74,11 +73,18 @@ def searched_name(search: str) -> str:
     return re.sub(r"\W+", "_", search)
 
 
-def average(results: list[Strength]) -> Strength:
-    """Of several measurements with as many games each; one is its own average."""
-    error = math.sqrt(sum(r.standard_error**2 for r in results)) / len(results)
-    points = sum(r.ppg for r in results) / len(results)
-    return Strength(" and ".join(r.opponent for r in results), points, error, sum(r.games for r in results))
+def headline(results: list[Strength], opponents: list[str], how: MeasureConfig) -> Strength | None:
+    """The one number of a measurement by which evaluators are compared: the average of the matches against
+    `how.against`, which is one of `opponents`, at 1 ply and with all searches that are asked for; None where there is
+    nobody to be measured against."""
+    if how.against is None:
+        return None
+    ways = 1 + len(how.searches)
+    first = ways * opponents.index(how.against)
+    chosen = results[first : first + ways]
+    error = math.sqrt(sum(r.standard_error**2 for r in chosen)) / ways
+    points = sum(r.ppg for r in chosen) / ways
+    return Strength(" and ".join(r.opponent for r in chosen), points, error, sum(r.games for r in chosen))
 
 
 def named_opponents(game: Game, names: list[str]) -> list[Player]:

@@ -10,6 +10,7 @@ import functools
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import yaml
 from conftest import ROOT, python_state, random_game
 
 from deltaw.envs import games
@@ -104,7 +106,7 @@ def site(tmp_path_factory) -> Path:
     """A folder with an installed package of two games, and one of broken ones."""
     source, site = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     package = source / "tiny_games"
-    for folder in ("game", "experiment"):
+    for folder in ("game", "experiment", "learner"):
         (package / "conf" / folder).mkdir(parents=True)
     (source / "pyproject.toml").write_text(PROJECT)
     (package / "__init__.py").touch()
@@ -115,6 +117,7 @@ def site(tmp_path_factory) -> Path:
     (package / "conf" / "experiment" / "tiny.yaml").write_text(
         "# @package _global_\ndefaults:\n  - override /game: short_kayles\n  - override /evaluator: linear\ngames: 64\n"
     )
+    (package / "conf" / "learner" / "careful.yaml").write_text("defaults:\n  - td_linear\nstep_size: 0.001\n")
     words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     subprocess.run([sys.executable, "-m", "pip", *words, "--target", site, source], check=True)
     broken = site / "broken_games-3.0.dist-info"
@@ -259,10 +262,17 @@ def test_training_and_what_comes_after(site, tmp_path):
 
 
 def test_settings_of_the_package(site, tmp_path):
-    """Its own conf/ is found: a game's YAML and an experiment; another game's features can be chosen without a YAML."""
-    done = run(site, "-m", "deltaw.learn.train", "experiment=tiny", "--cfg", "job", folder=tmp_path)
-    assert "name: short_kayles" in good(done)
-    assert "- odd" in done.stdout
+    """Its own conf/ is found: a game's YAML, an experiment, and settings of a learner; another game's features can be
+    chosen without a YAML."""
+    words = ("experiment=tiny", "learner=careful", "--cfg", "job")
+    done = run(site, "-m", "deltaw.learn.train", *words, folder=tmp_path)
+    settings = yaml.safe_load(good(done))
+    assert settings["game"] == {"name": "short_kayles", "features": "pieces", "opponents": ["odd"]}
+    assert settings["learner"]["name"] == "td_linear"
+    assert settings["learner"]["step_size"] == 0.001
+    done = run(site, "-m", "deltaw.learn.train", "experiment=wrong", folder=tmp_path)
+    assert done.returncode == 2
+    assert re.fullmatch("error: there is no experiment=wrong; there are: backgammon_.*, tiny\n", done.stderr)
     done = run(site, "-m", "deltaw.learn.train", "game=kayles", "game.features=wrong", folder=tmp_path)
     assert done.returncode == 2
     assert "kayles has no feature set 'wrong'; it has: pieces" in done.stderr

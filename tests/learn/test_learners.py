@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from toy_games import endless_game
@@ -11,12 +9,10 @@ from toy_games import endless_game
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.learn.learner import Learner
-from deltaw.learn.run.config import EvaluatorConfig, learner_module
+from deltaw.learn.run.config import EvaluatorConfig, learner_module, learner_names
 from deltaw.learn.run.start import fresh
 from deltaw.learn.workers.backend import Serial
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
-
-NAMES = sorted(path.stem for path in Path("conf/learner").glob("*.yaml"))
 
 KNOBS = {
     "td_forward": {"optimizer": "sgd", "slots": 4},
@@ -41,7 +37,7 @@ def learner(name: str, start: Evaluator, **knobs) -> Learner:
     return module.make(module.Options(**knobs), start, seed=1, budget=10_000_000, backend=Serial())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", learner_names())
 def test_games_for_three_are_refused(name):
     game = games.load("tic_tac_toe_three")
     with pytest.raises(InputError, match=f"tic_tac_toe_three has 3 players; learner {name} needs a game for two"):

@@ -3,51 +3,87 @@ written."""
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
+import copy
 import os
-import pkgutil
 
 import pytest
 import torch
-import yaml
-from training_runs import CONF, LEARNERS, assert_one_error, config, contents, start, tic_tac_toe_network
+from hydra.core.config_store import ConfigStore
+from training_runs import (
+    CONF,
+    LEARNERS,
+    NEEDS,
+    PRESETS,
+    assert_one_error,
+    config,
+    contents,
+    curve,
+    equal,
+    final,
+    start,
+    tic_tac_toe_network,
+)
 
-from deltaw.envs import games
-from deltaw.learn import learners, train
+from deltaw.learn import train
 from deltaw.learn.run.config import learner_module
 from deltaw.learn.run.hydra_app import _each_value
-from deltaw.search.evaluators.evaluator import save_evaluator
-
-PRESETS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
-
+from deltaw.learn.train import Run
+from deltaw.search.evaluators.evaluator import load_evaluator, save_evaluator
 
 # --- the configuration ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_is_valid_and_opens_with_its_command(name):
-    run = config(f"experiment={name}")
-    game = games.load(run.game.name)
-    assert run.game.features in game.feature_sets
-    first, second, *_ = (CONF / "experiment" / f"{name}.yaml").read_text().splitlines()
-    assert first == "# @package _global_"
-    assert second.startswith(f"# deltaw train experiment={name} ")
+def test_every_preset_opens_with_its_command():
+    for group in ("experiment", "debug", "hparams_search"):
+        for path in (CONF / group).glob("*.yaml"):
+            first, second, *_ = path.read_text().splitlines()
+            assert first == "# @package _global_"
+            assert second.startswith("# deltaw train ")
+            assert f" {group}={path.stem} " in second
 
 
-@pytest.mark.parametrize("group", ["game", "evaluator", "learner"])
+@pytest.mark.parametrize("group", ["game", "evaluator", "debug"])
 def test_every_choice_of_every_group_is_valid(group):
     for path in (CONF / group).glob("*.yaml"):
         config(f"{group}={path.stem}")
 
 
-def test_every_learner_has_a_yaml_with_every_knob():
-    modules = {m.name for m in pkgutil.iter_modules(learners.__path__)}
-    found = {n for n in modules if hasattr(importlib.import_module(f"deltaw.learn.learners.{n}"), "Options")}
-    assert found == set(LEARNERS)
-    for name in LEARNERS:
-        knobs = {field.name for field in dataclasses.fields(learner_module(name).Options)}
-        assert set(yaml.safe_load((CONF / "learner" / f"{name}.yaml").read_text())) == knobs | {"name"}
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_the_defaults_of_a_learner_are_those_of_its_options(learner):
+    name, options = config(f"learner={learner}").learner
+    assert name == learner
+    assert options == learner_module(learner).Options()
+
+
+def test_every_game_is_measured_by_the_last_of_its_opponents():
+    against = {path.stem: config(f"game={path.stem}").measure.against for path in (CONF / "game").glob("*.yaml")}
+    assert against == {
+        "backgammon": "pubeval", "connect_four": "points_2", "othello": "positional", "tic_tac_toe": "open_lines",
+        "nim": "nim_sum", "tic_tac_toe_three": "shares",
+        "trees": "random", "trees_chance": "random", "trees_three": "random",
+    }  # fmt: skip
+    assert config("game=nim", "measure.against=parity").measure.against == "parity"
+    assert config("game.opponents=[]").measure.against is None
+
+
+HEAVY = {"connect_four_ntuple"}
+"""it waits for a solver"""
+STARTS = {"connect_four_dynamic": ("start_from=linear",)}
+"""a shipped evaluator in the place of another preset's"""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in HEAVY else ()) for n in PRESETS])
+def test_every_preset_runs(tmp_path, name):
+    """With a small budget, and what makes its learner quick."""
+    if name == "backgammon_cma":
+        pytest.importorskip("cma")
+    small = ("debug=default", "measure.every=0", "measure.games=4", "measure.final_games=4", "workers=1")
+    words = (f"experiment={name}", *small, *STARTS.get(name, ()))
+    quick = [word for word in NEEDS.get(config(*words).learner[0], ()) if word.startswith("learner.")]
+    assert Run(config(*words, *quick), tmp_path).go() == 0
+    first = load_evaluator(tmp_path / "past" / "games_000000000.safetensors")
+    assert not equal(final(tmp_path), first.tensors)
+    assert max(record["games"] for record in curve(tmp_path)) >= 300
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -55,8 +91,18 @@ def test_every_learner_has_a_yaml_with_every_knob():
 BAD = {
     "unknown option": (["learner.tracee=1"], "learner.tracee"),
     "added option": (["+learner.tracee=1"], "tracee"),
-    "unknown experiment": (["experiment=nothing"], "experiment/nothing"),
-    "unknown choice": (["game=halma"], "game/halma"),
+    "unknown experiment": (["experiment=nothing"], f"there is no experiment=nothing; there are: {', '.join(PRESETS)}"),
+    "unknown choice": (["game=halma"], "there is no game=halma; there are: backgammon, connect_four,"),
+    "no choice": (["learner=null"], "Config group override must be a string or a list"),
+    "a preset of another learner": (
+        ["experiment=tic_tac_toe", "learner=evolution"],
+        "In 'experiment/tic_tac_toe': learner.trace is no setting; there are: name, population,",
+    ),
+    "a setting of n-tuples": (
+        ["evaluator.tuples.walks=3"],
+        "evaluator.tuples is null: its settings need evaluator=ntuple",
+    ),
+    "unknown launcher": (["hydra/launcher=spaceship"], "there is no hydra/launcher=spaceship; there are: basic"),
     "unknown learner": (["learner.name=config"], "'config'"),
     "no assignment": (["games"], "games"),
     "wrong type": (["learner.trace=abc"], "learner.trace: Value 'abc'"),
@@ -83,6 +129,7 @@ BAD = {
     "game": (["game.name=halma"], "'halma'"),
     "features": (["game.features=corners"], "'corners'"),
     "opponent": (["game.opponents=[wizard]"], "'wizard'"),
+    "against": (["measure.against=perfect"], "measure.against='perfect' is none of game.opponents: random, open_lines"),
     "start_from": (["start_from=absent.safetensors"], "absent.safetensors"),
     "start_from a name": (["start_from=wizard"], "'wizard'"),
     "start_from a baseline": (["start_from=open_lines"], "open_lines"),
@@ -116,7 +163,8 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, run_main, case):
     ("words", "named"),
     [
         (["seed=1,2", "learner.trace=0.1,2"], "learner.trace=2"),
-        (["game=tic_tac_toe,halma", "seed=1,2"], "game/halma"),
+        (["game=tic_tac_toe,halma", "seed=1,2"], "game=halma"),
+        (["learner.trace=interval(0.5,1.5)"], "learner.trace=1.5"),
         (["learner.tracee=1,2"], "learner.tracee"),
         (["evaluator.hidden=[8,0],[4]"], "evaluator.hidden[1]=0"),
     ],
@@ -125,6 +173,18 @@ def test_a_sweep_with_bad_input_is_one_line_and_nothing_is_written(tmp_path, run
     status, err = run_main(train, flag, "game=tic_tac_toe", *words, f"hydra.sweep.dir={tmp_path / 'sweep'}")
     assert status == 2
     assert_one_error(err, named)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_sweep_that_a_preset_describes_is_looked_at_too(tmp_path, run_main, monkeypatch):
+    store = ConfigStore.instance()
+    monkeypatch.setattr(store, "repo", copy.deepcopy(store.repo))
+    sweep = {"mode": "MULTIRUN", "sweeper": {"params": {"learner.trace": "0.5,2"}}}
+    store.store("traces", {"hydra": sweep}, group="hparams_search", package="_global_")
+    words = ("game=tic_tac_toe", "hparams_search=traces", "seed=1,2")
+    status, err = run_main(train, *words, f"hydra.sweep.dir={tmp_path / 'sweep'}")
+    assert status == 2
+    assert_one_error(err, "learner.trace=2")
     assert not list(tmp_path.iterdir())
 
 

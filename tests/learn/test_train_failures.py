@@ -38,7 +38,7 @@ def test_nan_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path, monkeypa
 
     monkeypatch.setattr(ForwardTD, "_update", poisoned)
     run = small("games=500", "learner.slots=16", "checkpoint_minutes=0")
-    kept = r"checkpoint.pt; the best evaluator so far is .*best.safetensors \(random .* after 0 games\)"
+    kept = r"checkpoint.pt; the best evaluator so far is .*best.safetensors \(open_lines .* after 0 games\)"
     with pytest.raises(InputError, match=rf"the weights after {updates[5:] or '.*'} games.*{kept}"):
         Run(run, tmp_path).go()
     assert load_checkpoint(tmp_path / "checkpoint.pt")["learner"]["counts"][0] == updates[4]
@@ -65,7 +65,7 @@ def test_a_wild_step_size(tmp_path, learner):
     if said.startswith("learner.step_size=1e+30 must be"):
         return
     if said or learner in DIVERGING:
-        assert re.search(r"diverged: .* after \d+ games; .*best.safetensors \(random .*step_size", said)
+        assert re.search(r"diverged: .* after \d+ games; .*best.safetensors \(open_lines .*step_size", said)
     assert all(np.isfinite(t).all() for t in final(tmp_path).values())
     assert all(np.isfinite(t).all() for t in load_evaluator(tmp_path / "best.safetensors").tensors.values())
 

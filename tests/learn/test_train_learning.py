@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from training_runs import LEARNERS, NEEDS, curve, equal, final, small, tic_tac_toe_network
 
 from deltaw.learn import export, train
-from deltaw.learn.run.strength import MEASURE_SEED
+from deltaw.learn.run.checkpoint import load_checkpoint, save_checkpoint
+from deltaw.learn.run.strength import MEASURE_SEED, Strength
 from deltaw.learn.train import Run
 from deltaw.search.arena import match
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator, save_evaluator
@@ -20,7 +23,7 @@ from deltaw.search.players.players import EvaluatorPlayer, RandomPlayer
 def test_the_best_evaluator_is_kept_also_after_a_resume(tmp_path):
     run = Run(small("games=200", "learner.slots=16", "learner.step_size=0.05", "measure.every=40"), tmp_path)
     assert run.go() == 0
-    points = [record for record in curve(tmp_path) if record["opponent"] == "random"]
+    points = [record for record in curve(tmp_path) if record["opponent"] == "open_lines"]
     assert len(points) > 4
     strongest = max(points, key=lambda record: record["ppg"])
     best = load_evaluator(tmp_path / "best.safetensors")
@@ -30,6 +33,40 @@ def test_the_best_evaluator_is_kept_also_after_a_resume(tmp_path):
     assert again.go() == 0
     assert again.best == run.best
     assert equal(load_evaluator(tmp_path / "best.safetensors").tensors, best.tensors)
+
+
+def test_the_best_evaluator_is_chosen_by_the_opponent_that_can_tell(tmp_path, monkeypatch):
+    """Everything beats random play from the first measurement on."""
+    points = itertools.count()
+
+    def measured(*_):
+        return [Strength("random", 1.0, 0.0, 20), Strength("open_lines", next(points) / 10, 0.1, 20)]
+
+    monkeypatch.setattr(train, "measure", measured)
+    words = ("games=100", "learner.slots=16", "measure.every=40", "measure.past=0")
+    run = Run(small(*words), tmp_path / "last")
+    assert run.go() == 0
+    last = load_evaluator(tmp_path / "last" / "best.safetensors")
+    assert last.description.trained["games"] == run.best.games == run.learner.games
+    assert run.headline(run.strengths) == run.best.strength == ("open_lines", (next(points) - 1) / 10, 0.1, 20)
+    run = Run(small(*words, "measure.against=random"), tmp_path / "named")
+    assert run.go() == 0
+    assert run.best == (0, ("random", 1.0, 0.0, 20))
+    run = Run(small(*words, "game.opponents=[]"), tmp_path / "nobody")
+    monkeypatch.setattr(train, "measure", lambda *_: [])
+    assert run.go() == 0
+    assert run.headline(run.strengths) is None
+
+
+def test_a_best_evaluator_that_another_opponent_chose_does_not_count(tmp_path):
+    """Earlier versions compared by the first opponent, and a checkpoint of theirs goes on."""
+    run = small("games=50", "learner.slots=16")
+    assert Run(run, tmp_path).go() == 0
+    state = load_checkpoint(tmp_path / "checkpoint.pt")
+    save_checkpoint(tmp_path / "checkpoint.pt", state | {"best": [0, ("random", 1.0, 0.0, 20)]})
+    again = Run(run, tmp_path)
+    assert again.go() == 0
+    assert again.best.strength.opponent == "open_lines"
 
 
 def test_measurements_are_made_as_asked_for(tmp_path, monkeypatch):
@@ -61,7 +98,7 @@ def test_searches_are_measured_beside_one_ply(tmp_path):
         "measure.past=1",
         "measure.noise=0.2",
     )
-    run = Run(small(*words, searches), tmp_path)
+    run = Run(small(*words, searches, "measure.against=random"), tmp_path)
     assert run.go() == 0
     records = curve(tmp_path)
     names = {record["opponent"] for record in records}

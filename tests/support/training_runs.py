@@ -16,12 +16,14 @@ from conftest import ROOT
 from hydra import compose, initialize_config_module
 
 from deltaw.envs import games
-from deltaw.learn.run.config import RunConfig, checked
+from deltaw.learn.run.config import RunConfig, checked, learner_names
+from deltaw.learn.run.hydra_app import offer_configs
 from deltaw.learn.weights.networks import Network
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator
 
 CONF = ROOT / "conf"
-LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
+PRESETS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
+LEARNERS = learner_names()
 SMALL = ("game=tic_tac_toe", "evaluator.hidden=[8]", "workers=1", "measure.games=20", "measure.final_games=20")
 
 LINEAR = ("evaluator=linear", "evaluator.hidden=[]", "evaluator.head=tanh")
@@ -54,6 +56,7 @@ the others train any"""
 
 
 def config(*overrides: str) -> RunConfig:
+    offer_configs()
     with initialize_config_module("deltaw.conf", version_base="1.3"):
         return checked(compose("train", overrides=list(overrides)))
 
