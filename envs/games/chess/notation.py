@@ -34,6 +34,8 @@ WHITE, BLACK = 0, 1
 COLOURS = ("White", "Black")
 MOST_PLIES = 10_000
 """on the clock or in the number of a move that is read"""
+LONGEST = 12
+"""characters of a move, whose neighbours are looked for"""
 
 
 # --- squares and men --------------------------------------------------------------------------------------------------
@@ -292,7 +294,7 @@ _SAN = re.compile("([NBRQKP]?)([a-h]?)([1-8]?)[x:-]?([a-h][1-8])(?:=?\\(?([NBRQ]
 def read_move(state: State, text: str) -> int:
     """The legal move that was written in SAN or UCI; capture, check and comment signs may be missing or wrong. Raises
     InputError with the legal moves that are close."""
-    word = re.sub("(e\\.?p\\.?|[+#!?])+$", "", text.strip())
+    word = "".join(text.split()).rstrip("+#!?").removesuffix("e.p.").removesuffix("ep").rstrip("+#!?")
     legal = moves_of(state)
     found = _fitting(state, legal, word)
     if len(found) == 1:
@@ -300,7 +302,7 @@ def read_move(state: State, text: str) -> int:
     if found:
         raise InputError(f"{short(text.strip())} can be {_listed(state, found, legal)}: write which")
     names = {name: move for move in legal for name in (_san(state, move, legal).rstrip("+#"), uci(state, move))}
-    near = list(dict.fromkeys(names[name] for name in difflib.get_close_matches(word, names, 5, 0.6)))
+    near = list(dict.fromkeys(names[name] for name in difflib.get_close_matches(word[:LONGEST], names, 5, 0.5)))
     which = f"close to it: {_listed(state, near, legal)}" if near else f"legal: {_listed(state, legal, legal)}"
     raise InputError(f"{short(text.strip())} is not a legal move here; {which}")
 
