@@ -51,9 +51,9 @@ GAME = Game(
     probes=(
         ("start", EXAMPLE),
         ("queen up", "rnb1kbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 3"),
-        ("rook endgame won", "1K1k4/1P6/8/8/8/8/r7/2R5 w - - 0 1"),  # Lucena's position: the bridge
-        ("rook endgame drawn", "8/8/8/8/8/4k3/r7/4K2R w - - 0 1"),
-        ("mate in two", "6k1/5ppp/8/8/8/8/5PPP/1R2R1K1 w - - 0 1"),
+        ("winning rook endgame", "1K1k4/1P6/8/8/8/8/r7/2R5 w - - 0 1"),  # Lucena's position
+        ("drawn pawn endgame", "k7/8/1K6/P7/8/8/8/8 w - - 0 1"),  # a rook's pawn, the king in its corner
+        ("mate in one", "6k1/5ppp/8/8/8/8/5PPP/4R1K1 w - - 0 1"),
     ),
     files={".pgn": PGN},
 )

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from deltaw.envs.bits import bit
-from deltaw.envs.games.chess.rules import CELLS, DRAWN_AFTER, MAX_MOVES, QUEEN, cells, legal_moves
+from deltaw.envs.games.chess.rules import CELLS, DRAWN_AFTER, QUEEN, ROOM, cells, legal_moves
 from deltaw.envs.kernel import kernel
 
 JUMPS, UNDERPROMOTIONS, WAYS = 56, 64, 73
@@ -71,7 +71,7 @@ def move_of(state, action):
 @kernel
 def action_mask(state, word, out):
     out[:] = 0
-    moves = np.empty(MAX_MOVES, np.int64)
+    moves = np.empty(ROOM, np.int64)
     for move in moves[: legal_moves(state, moves)]:
         out[action_of(move)] = 1
 

@@ -23,7 +23,7 @@ from deltaw.envs.bits import signed
 from deltaw.envs.errors import InputError, short
 from deltaw.envs.games.chess import rules
 from deltaw.envs.games.chess.boards import RANK_1, RANK_8
-from deltaw.envs.games.chess.rules import MAX_MOVES, State
+from deltaw.envs.games.chess.rules import ROOM, State
 from deltaw.envs.texts import whole
 
 EXAMPLE = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -127,17 +127,11 @@ def _parse(fields: list[str]) -> State:
     _check_men(placed)
     if fields[1] not in ("w", "b"):
         raise InputError(f"the side to move is {short(fields[1])}; w or b is right")
-    clock, number = (
-        _count(field, name) for field, name in zip([*fields[4:], "0", "1"], ("clock", "move"), strict=False)
-    )
-    masks = {
-        letter: signed(sum(1 << square for square, man in placed.items() if man.upper() == letter))
-        for letter in LETTERS
-    }
-    white, black = (
-        signed(sum(1 << s for s, man in placed.items() if man.isupper() == upper)) for upper in (True, False)
-    )
-    seen = State(white, black, *masks.values(), 0, 0, clock, max(number, 1), WHITE)  # type: ignore[misc]
+    clock = _count(fields[4], "clock") if len(fields) > 4 else 0
+    number = _count(fields[5], "move") if len(fields) > 5 else 1
+    kinds = {kind: _mask(placed, letter + letter.lower()) for kind, letter in zip(KINDS, LETTERS, strict=True)}
+    white, black = (_mask(placed, letters) for letters in (LETTERS, LETTERS.lower()))
+    seen = State(white, black, **kinds, castling=0, en_passant=0, clock=clock, move_number=max(number, 1), seat=WHITE)
     seen = seen._replace(castling=_read_castling(seen, fields[2]))
     state = seen if fields[1] == "w" else _plain(rules.mirrored(seen, 0))
     if rules.in_check(rules.mirrored(state, 0)):
@@ -161,6 +155,11 @@ def _read_men(text: str) -> dict[int, str]:
     return placed
 
 
+def _mask(placed: dict[int, str], letters: str) -> int:
+    """The squares of the men with one of these letters."""
+    return signed(sum(1 << square for square, man in placed.items() if man in letters))
+
+
 def _check_men(placed: dict[int, str]) -> None:
     for colour, letters in zip(COLOURS, (LETTERS, LETTERS.lower()), strict=True):
         pawns, knights, bishops, rooks, queens, kings = (list(placed.values()).count(letter) for letter in letters)
@@ -180,28 +179,27 @@ def _read_castling(seen: State, text: str) -> int:
     """The rooks that the field names."""
     if not re.fullmatch("-|[KQkqA-Ha-h]{1,4}", text):
         raise InputError(f"castling is {short(text)}; letters of KQkq, files of the rooks, or - are right")
-    found: set[int] = set()
-    for letter in text.replace("-", ""):
-        rank, side = (RANK_1, seen.me) if letter.isupper() else (RANK_8, seen.opponent)
-        king, wing = seen.kings & side, letter.upper()
-        if not king & rank:
-            raise InputError(
-                f"castling {letter}, but the king is not on {'the first' if letter.isupper() else 'the last'} rank"
-            )
-        if wing in "KQ":
-            rook = _outermost(seen, side & rank, wing)
-        else:
-            rooks = _squares(seen.rooks & side & rank)
-            rook = next((rook for rook in rooks if rook % 8 == "ABCDEFGH".index(wing)), None)
-        if rook is None:
-            raise InputError(f"castling {letter}, but there is no such rook beside the king")
-        if any(
-            other != rook and other // 8 == rook // 8 and (other > _squares(king)[0]) == (rook > _squares(king)[0])
-            for other in found
-        ):
+    rooks = {_castling_rook(seen, letter) for letter in text.replace("-", "")}
+    for king in _squares(seen.kings):
+        sides = [rook > king for rook in rooks if rook // 8 == king // 8]
+        if len(sides) > len(set(sides)):
             raise InputError(f"castling {text} names two rooks on one side of a king")
-        found.add(rook)
-    return signed(sum(1 << rook for rook in found))
+    return signed(sum(1 << rook for rook in rooks))
+
+
+def _castling_rook(seen: State, letter: str) -> int:
+    side, rank, name = (seen.me, RANK_1, "first") if letter.isupper() else (seen.opponent, RANK_8, "last")
+    if not seen.kings & side & rank:
+        raise InputError(f"castling {letter}, but the king is not on the {name} rank")
+    wing = letter.upper()
+    if wing in "KQ":
+        rook = _outermost(seen, side & rank, wing)
+    else:
+        rooks = _squares(seen.rooks & side & rank)
+        rook = next((rook for rook in rooks if rook % 8 == "ABCDEFGH".index(wing)), None)
+    if rook is None:
+        raise InputError(f"castling {letter}, but there is no such rook beside the king")
+    return rook
 
 
 def _read_en_passant(state: State, text: str) -> int:
@@ -232,7 +230,7 @@ def _count(text: str, name: str) -> int:
 
 
 def moves_of(state: State) -> list[int]:
-    out = np.empty(MAX_MOVES, np.int64)
+    out = np.empty(ROOM, np.int64)
     return [int(move) for move in out[: rules.legal_moves(state, out)]]
 
 

@@ -141,7 +141,8 @@ def _sections(text: str) -> Iterator[Section]:
 def _read_game(game: Game, section: Section, where: str) -> GameRecord:
     start = _start(game, section.tags, where)
     events: list[Event] = []
-    state, notes = start, ()
+    notes: tuple[str, ...] = ()
+    state = start
     for text in section.moves:
         try:
             if game.rules.outcome(state)[0]:

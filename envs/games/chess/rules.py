@@ -52,6 +52,8 @@ from deltaw.envs.kernel import kernel
 CELLS = 64
 MAX_MOVES = 218
 """the most of any position that can arise"""
+ROOM = 9 * 27 + 2 * 14 + 2 * 13 + 2 * 8 + 8 + 2
+"""more moves than 16 men can have, wherever they stand: nine queens, the other pieces, a king who may castle"""
 KNIGHT, BISHOP, ROOK, QUEEN = 1, 2, 3, 4
 """what a pawn can become, as in a move"""
 DRAWN_AFTER = 100
@@ -452,7 +454,7 @@ def can_move(state):
     free = state.pawns & state.me & ~(rook_attacks(king, 0) | bishop_attacks(king, 0))
     if up(free, 8) & ~occupied and not in_check(state):
         return True
-    return legal_moves(state, np.empty(MAX_MOVES, np.int64)) > 0
+    return legal_moves(state, np.empty(ROOM, np.int64)) > 0
 
 
 @kernel
