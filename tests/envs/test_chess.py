@@ -337,7 +337,8 @@ ANNOTATED = r"""% exported
 [Black "Bert"]
 [Result "1-0"]
 
-1.e4 {the best; by test (1... c5)} e5 $1 2. Bc4 (2. Nf3 Nc6 (2... d6 {Philidor)} 3. d4) 3. Bb5) 2... Nc6?! ; 3. Nf3
+1.e4 {the best; by test (1... c5)} e5 $1 2. Bc4 (2. Nf3 Nc6 1/2-1/2)
+(2. Nf3 Nc6 (2... d6 {Philidor)} 3. d4) 3. Bb5) 2... Nc6?! ; 3. Nf3
 3.Qh5 Nf6?? 4.Qxf7# 1-0
 
 [White "Anna"]
@@ -345,7 +346,7 @@ ANNOTATED = r"""% exported
 [FEN "4k2r/8/8/8/8/8/8/4K3 b k - 0 30"]
 
 30... 0-0 31. Kd2 Rf2+ 0-1
-1. d4 d5 1/2-1/2
+1. e4 a6 2. e5 d5 3. exd6 e.p. 1/2-1/2
 [White "Carl"]
 1. f3 e5 2. g4 *
 """
@@ -354,7 +355,7 @@ ANNOTATED = r"""% exported
 def test_pgn_is_read_without_its_remarks():
     first, second, third, fourth = PGN.read(CHESS, ANNOTATED)
     assert first.players == ("Anna \\ B.", "Bert")
-    assert [len(record.events) for record in (first, second, third, fourth)] == [7, 3, 2, 3]
+    assert [len(record.events) for record in (first, second, third, fourth)] == [7, 3, 5, 3]
     assert [record.payoffs for record in (first, second, third, fourth)] == [(1, -1), (1, -1), (0, 0), None]
     assert second.players == ("Bert", "Anna")
     assert format_state(final_state(CHESS, second)) == "6k1/8/8/8/8/8/3K1r2/8 w - - 3 32"
@@ -406,6 +407,11 @@ def test_pgn_without_a_game(text, message):
         PGN.read(CHESS, text)
     assert message in str(caught.value)
     assert PGN.read(CHESS, "") == []
+
+
+def test_pgn_knows_three_results():
+    with pytest.raises(InputError, match=r"game 1 was worth \(0.5, -0.5\) to White and Black; PGN knows 1-0, 0-1"):
+        PGN.write(CHESS, [GameRecord(START, ("a", "b"), (), (0.5, -0.5))])
 
 
 # --- what evaluators see ----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from deltaw.envs.bits import signed
+from deltaw.envs.bits import FULL, signed
 from deltaw.envs.errors import InputError, short
 from deltaw.envs.games.chess import rules
 from deltaw.envs.games.chess.boards import RANK_1, RANK_8
@@ -65,7 +65,11 @@ def men(state: State) -> dict[int, str]:
 
 
 def _squares(mask: int) -> list[int]:
-    return [square for square in range(64) if mask >> square & 1]
+    mask, found = mask & FULL, []
+    while mask:
+        found.append((mask & -mask).bit_length() - 1)
+        mask &= mask - 1
+    return found
 
 
 def _plain(state: State) -> State:

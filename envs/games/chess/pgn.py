@@ -28,7 +28,12 @@ from deltaw.envs.games.chess.notation import COLOURS, format_state, move_text, r
 from deltaw.envs.record import Event, GameRecord, after, initial_state, payoffs_of, replay
 
 COLUMNS = 79
-RESULTS = {(1.0, -1.0): "1-0", (-1.0, 1.0): "0-1", (0.0, 0.0): "1/2-1/2", None: "*"}
+RESULTS: dict[tuple[float, ...] | None, str] = {
+    (1.0, -1.0): "1-0",
+    (-1.0, 1.0): "0-1",
+    (0.0, 0.0): "1/2-1/2",
+    None: "*",
+}
 """payoffs of White and Black -> result"""
 PAYOFFS = {text: payoffs for payoffs, text in RESULTS.items()}
 VARIANTS = ("standard", "chess", "normal", "from position", "chess960", "chess 960", "fischerandom")
@@ -45,7 +50,9 @@ def write_pgn(game: Game, records: Sequence[GameRecord]) -> str:
 def _written(game: Game, record: GameRecord, number: int) -> str:
     first = int(record.start.seat)
     payoffs = record.payoffs if record.payoffs is None or first == 0 else record.payoffs[::-1]
-    result = RESULTS[payoffs]  # type: ignore[index]
+    if payoffs not in RESULTS:
+        raise InputError(f"game {number} was worth {payoffs} to White and Black; PGN knows {', '.join(PAYOFFS)}")
+    result = RESULTS[payoffs]
     white, black = (record.players[(seat - first) % 2] for seat in range(2))
     tags = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": str(number), "White": white, "Black": black}
     tags["Result"] = result
@@ -83,9 +90,9 @@ _TOKEN = re.compile(
     r"""
     ^%[^\n]* | ;[^\n]* | \{[^}]*(?:\}|\Z) | \$\d+                # comments and marks
     | \[\s*(?P<tag>\w+)\s*"(?P<text>(?:[^"\\\n]|\\.)*)"\s*\]
-    | (?P<result>1-0|0-1|1/2-1/2|\*)(?=[\s{;\[(]|\Z)
+    | (?P<result>1-0|0-1|1/2-1/2|\*)(?=[\s{;\[()]|\Z)
     | (?P<bracket>[()])
-    | \d+\.+ | \d+(?=[\s]|\Z) | \.+ | [!?]+                          # numbers of moves, and more marks
+    | \d+\.+ | \d+(?=\s|\Z) | \.+ | [!?]+ | e\.p\.                  # numbers of moves, and more marks
     | (?P<move>[^\s(){};$]+)
     """,
     re.MULTILINE | re.VERBOSE,

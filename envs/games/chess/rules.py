@@ -18,8 +18,9 @@ a move must capture the checking man or step between; a pinned man stays on the 
 the opponent attacks through him. Only en passant, where two men leave one line at once, is tried out.
 
 The game is drawn by stalemate, after 100 plies without capture or pawn move (what a player may claim is claimed at
-once; checkmate comes first), and where no series of moves can mate: bare kings, one knight, or bishops on squares of
-one colour. Repetition is a matter of the game, not of a position: `repetition_key` and `reversible` tell what it needs.
+once; checkmate comes first), and with men that cannot mate by any series of moves: bare kings, one knight, or bishops
+on squares of one colour. Repetition is a matter of the game, not of a position: `repetition_key` and `reversible` tell
+what it needs.
 """
 
 from __future__ import annotations
@@ -60,8 +61,7 @@ DRAWN_AFTER = 100
 """plies without capture or pawn move: the 50-move rule"""
 CLOCK_FROM = 60
 """plies on the clock from which on `key` tells positions by it: before that no search of 40 plies meets the rule"""
-C_FILE, D_FILE, F_FILE, G_FILE = 2, 3, 5, 6
-"""where castling takes the king (c, g) and the rook (d, f)"""
+C1, D1, F1, G1 = 2, 3, 5, 6
 
 SALTS = (
     0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179, 0x3C6EF372FE94F82B, 0x510E527FADE682D1,
@@ -314,7 +314,7 @@ def add_castling(state, king, safe, out, n):
 @kernel
 def castled_squares(king, rook):
     """(square of the king, square of the rook) after castling."""
-    return (G_FILE, F_FILE) if rook > king else (C_FILE, D_FILE)
+    return (G1, F1) if rook > king else (C1, D1)
 
 
 @kernel
@@ -459,7 +459,7 @@ def can_move(state):
 
 @kernel
 def is_dead(state):
-    """No series of legal moves can mate: bare kings, one knight, or bishops on squares of one colour."""
+    """These men cannot mate by any series of moves."""
     if state.pawns | state.rooks | state.queens:
         return False
     if state.knights:
