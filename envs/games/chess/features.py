@@ -283,6 +283,7 @@ def tapered(names: list[str]) -> list[str]:
 
 
 def half_names() -> list[str]:
+    """In the names of the second half the opponent is `me`, and his squares are counted from his side."""
     return [
         f"{view}_king_{king}_{name}"
         for view in ("my", "his")

@@ -215,19 +215,19 @@ def add_pieces(state, king, pinned, targets, out, n):
     pieces = (state.bishops | state.queens) & state.me
     while pieces:
         piece = lowest(pieces)
-        n = add_moves(piece, bishop_attacks(piece, occupied) & unpinned(king, pinned, piece, targets), out, n)
+        n = add_moves(piece, bishop_attacks(piece, occupied) & along_pin(king, pinned, piece, targets), out, n)
         pieces = drop_lowest(pieces)
     pieces = (state.rooks | state.queens) & state.me
     while pieces:
         piece = lowest(pieces)
-        n = add_moves(piece, rook_attacks(piece, occupied) & unpinned(king, pinned, piece, targets), out, n)
+        n = add_moves(piece, rook_attacks(piece, occupied) & along_pin(king, pinned, piece, targets), out, n)
         pieces = drop_lowest(pieces)
     return n
 
 
 @kernel
-def unpinned(king, pinned, man, targets):
-    """The targets that a pin, if there is one, leaves to a man."""
+def along_pin(king, pinned, man, targets):
+    """The targets of a man, who stays on the line of his pin if he is pinned."""
     return targets & line_through(king, man) if pinned & bit(man) else targets
 
 
@@ -326,8 +326,7 @@ def noisy(state, move):
 
 @kernel
 def noisy_first(state, out, n):
-    """Sorts the moves so that noisy ones come first, without a branch: each move changes places with the first quiet
-    one."""
+    """Puts noisy moves first: each move changes places with the first quiet one, which takes no branch."""
     quiet = 0
     for i in range(n):
         move = out[i]
