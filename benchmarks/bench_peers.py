@@ -3,7 +3,7 @@
 gnubg-nn gets the very decisions that this project decides. It has networks and a move filter of its own, and is
 called position by position from Python: the decisions compare whole programs, and say nothing about strength.
 OpenSpiel plays random games of its own; its actions move two checkers, a double is two turns, and different actions
-may have one result.
+may have one result. python-chess counts moves from the same position.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks.material import (
     trained,
 )
 from benchmarks.measure import Row, Settings, Timing, rate, row
-from deltaw.envs import games
+from deltaw.envs import games, perft
 from deltaw.envs.game import Game
 from deltaw.envs.games.backgammon.rules import BAR, DICE_HIGH, DICE_LOW
 from deltaw.envs.path import make_path
@@ -44,6 +44,9 @@ from deltaw.search.players.plies import CANDIDATES
 GNUBG_CACHE = 1024
 """positions that gnubg remembers here: those of one decision, but not those of the last round of the sample. (With
 its own cache a second round is two to four times as fast as the first, and the benchmark would measure that.)"""
+
+MANY_MOVES = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+"""P. McKenzie's test position of chess, in which every kind of move occurs"""
 
 Decision = tuple[list[list[int]], int, int]
 """gnubg's board, higher die, lower die"""
@@ -87,6 +90,28 @@ def bench_open_spiel(settings: Settings) -> Iterator[Row]:
     timing = rate(lambda: sum(1 for _ in _open_spiel_game(theirs, draw)), settings.seconds)
     note = "Python loop over C++ rules; ours is compiled"
     yield from compared("OpenSpiel: random play", "plies/s", timing, rate(_random_play(game), settings.seconds), note)
+
+
+def bench_python_chess(settings: Settings) -> Iterator[Row]:
+    chess = peer("chess", settings)
+    if chess is None:
+        return
+    game = games.load("chess")
+
+    def sequences(board: Any, depth: int) -> int:
+        if depth == 1:
+            return board.legal_moves.count()
+        total = 0
+        for move in board.legal_moves:
+            board.push(move)
+            total += sequences(board, depth - 1)
+            board.pop()
+        return total
+
+    timing = rate(lambda: sequences(chess.Board(MANY_MOVES), 3), settings.seconds)
+    ours = rate(functools.partial(perft.count, game, game.parse(MANY_MOVES), 4), settings.seconds)
+    note = "a position with 48 moves, 3 plies in Python, 4 by ours; the last move is counted"
+    yield from compared("python-chess: perft", "leaves/s", timing, ours, note)
 
 
 def compared(name: str, unit: str, theirs: Timing, ours: Timing, note: str = "") -> Iterator[Row]:

@@ -20,6 +20,7 @@ COMPILES = ("search.nodes", "search.chance", "search.othello")
 PEERS = {
     "peers.gnubg": "gnubg_nn",
     "peers.open_spiel": "pyspiel",
+    "peers.python_chess": "chess",
     "search_peers.open_spiel_search": "pyspiel",
     "search_peers.bitbully": "bitbully",
 }

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.bits import bit, drop_lowest, lowest, popcount, signed
 from deltaw.envs.control import NODES
-from deltaw.envs.games.othello.boards import bit, drop_lowest, flips, mobility, signed
+from deltaw.envs.games.othello.boards import flips, mobility
 from deltaw.envs.games.othello.rules import final_score
 from deltaw.envs.kernel import kernel
 

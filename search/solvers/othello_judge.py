@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.bits import bit, down, drop_lowest, lowest, popcount, up
 from deltaw.envs.control import enter
-from deltaw.envs.games.othello.boards import CORNERS, NOT_A, NOT_H, bit, down, drop_lowest, flips, mobility, near, up
+from deltaw.envs.games.othello.boards import CORNERS, NOT_A, NOT_H, flips, mobility, near
 from deltaw.envs.games.othello.features import EDGES, LEFT_AND_RIGHT, TOP_AND_BOTTOM, safe_on_edges
 from deltaw.envs.games.othello.rules import INSIDE, MIDDLE_OF_EDGES, final_score
 from deltaw.envs.kernel import kernel

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.bits import bit, drop_lowest, lowest, popcount
 from deltaw.envs.control import NODES, enter, stopped
-from deltaw.envs.games.othello.boards import CORNERS, bit, drop_lowest, flips, mobility, near, scramble
+from deltaw.envs.games.othello.boards import CORNERS, flips, mobility, near, scramble
 from deltaw.envs.games.othello.rules import final_score
 from deltaw.envs.kernel import kernel
 from deltaw.search.solvers.othello_end import MOST_FEW, NONE, QUADRANT, last_few

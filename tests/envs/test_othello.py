@@ -10,10 +10,9 @@ import pytest
 from conftest import python_state, random_game, read_json
 
 from deltaw.envs import games
-from deltaw.envs.bits import EXPLORE, random_word
+from deltaw.envs.bits import EXPLORE, FULL, random_word, signed
 from deltaw.envs.errors import InputError
 from deltaw.envs.games.othello.baselines import SQUARE_WEIGHTS
-from deltaw.envs.games.othello.boards import FULL, signed
 from deltaw.envs.games.othello.notation import EXAMPLE, START, squares_of
 from deltaw.envs.games.othello.rules import PASS, State
 from deltaw.envs.kernel import JIT

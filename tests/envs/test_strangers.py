@@ -185,7 +185,7 @@ VALUES = st.recursive(
 REQUESTS = st.fixed_dictionaries(
     {"do": st.sampled_from([*KEYS, "stop", "dance"])},
     optional={
-        "game": st.sampled_from(["tic_tac_toe", "backgammon", "plain", "chess"]) | VALUES,
+        "game": st.sampled_from(["tic_tac_toe", "backgammon", "plain", "shogi"]) | VALUES,
         "position": damaged(["start", "X---O----", "4HPwATDgc/ABMA", "1,2", "4HPwATDgc/ABMA 2"]) | VALUES,
         "dice": damaged(["31", "66"]) | VALUES,
         "move": damaged(["8/5 6/5", "b2"]) | VALUES,

@@ -66,6 +66,15 @@ def moves_affordable(moves: int, random: np.random.Generator) -> int:
     return int(random.integers(0, deepest + 1))
 
 
+def branching(game, state) -> int:
+    """Moves here, or after the first of them if these are more: out of check in chess there are few, then many."""
+    if game.rules.outcome(state)[0]:
+        return 1
+    moves = game.moves(state)
+    child = game.rules.play(state, moves[0])
+    return max(len(moves), 0 if game.rules.outcome(child)[0] else len(game.moves(child)))
+
+
 @functools.cache
 def positions(game_name, count):
     """(state, depth, value by minimax) from random games."""
@@ -73,8 +82,7 @@ def positions(game_name, count):
     setup = setup_of(game_name, "minimax")
     for number in range(count):
         for state in random_game(game, seed=11, number=number):
-            over = game.rules.outcome(state)[0]
-            depth = moves_affordable(1 if over else len(game.moves(state)), random)
+            depth = moves_affordable(branching(game, state), random)
             found.append((state, depth, evaluate_state(setup, state, depth)))
             if len(found) == count:
                 return found

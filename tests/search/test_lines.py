@@ -201,7 +201,7 @@ def test_the_example_client_plays_a_whole_game():
     moves = [line for line in done.stdout.splitlines() if line.startswith("player")]
     assert len(moves) == 9
     assert done.stdout.endswith("points: [0.0, 0.0]\n")  # two good players draw
-    failed = subprocess.run([sys.executable, client, "chess"], cwd=ROOT, capture_output=True, text=True, check=False)
+    failed = subprocess.run([sys.executable, client, "shogi"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert failed.returncode == 1
     assert failed.stderr.splitlines()[-1] == "error: the program has ended"
 
@@ -210,7 +210,7 @@ def test_the_example_client_plays_a_whole_game():
     ("arguments", "message"),
     [
         ("", "the following arguments are required: GAME"),
-        ("chess", "unknown game 'chess'"),
+        ("shogi", "unknown game 'shogi'"),
         ("nim --player network", "no evaluator 'network' for nim"),
         ("nim --seconds 20", "--seconds 20: it must be a number from 0.01 to --longest, which is 10"),
         ("nim --seconds nan", "--seconds nan"),

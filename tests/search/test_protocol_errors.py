@@ -52,7 +52,7 @@ PLACE = {"game": "tic_tac_toe"}
         ({"do": "show", "move": "a1", **PLACE}, "show takes no 'move'; it takes: game, position, dice"),
         ({"do": "show"}, 'show needs a "game"'),
         ({"do": "show", "game": 3}, '"game" is 3; it must be a text'),
-        ({"do": "show", "game": "chess"}, "there is no game 'chess' here"),
+        ({"do": "show", "game": "shogi"}, "there is no game 'shogi' here"),
         ({"do": "show", "game": "x" * 101}, '"game" has 101 characters'),
         ({"do": "show", "position": "", **PLACE}, '"position" is ""; it must be a text'),
         ({"do": "show", "position": "x" * 1001, **PLACE}, '"position" has 1001 characters'),

@@ -57,7 +57,7 @@ def test_an_onnx_file_plays_by_plies(tmp_path):
 @pytest.mark.parametrize(
     ("names", "players", "message"),
     [
-        (["chess"], [], "unknown game 'chess'"),
+        (["shogi"], [], "unknown game 'shogi'"),
         (["nim"], ["network"], "no evaluator 'network' for nim"),
         (["nim"], ["/etc/hostname"], "no evaluator file"),
         (["backgammon"], ["network", "network"], "two players of backgammon are called network"),

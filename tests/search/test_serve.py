@@ -532,7 +532,7 @@ def test_a_port_that_is_taken(server, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("chess", "unknown game 'chess'"),
+        ("shogi", "unknown game 'shogi'"),
         ("nim --port 70000", "port 70000: it must be from 0 to 65535"),
         ("nim --port x", "invalid int value: 'x'"),
         ("nim --port 0 --threads 0", "--threads 0: it must be from 1 to 256"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.bits import bit, drop_lowest, lowest, popcount
 from deltaw.envs.game import Baseline
-from deltaw.envs.games.othello.boards import CORNERS, bit, drop_lowest, mobility
+from deltaw.envs.games.othello.boards import CORNERS, mobility
 from deltaw.envs.games.othello.rules import PASS
 from deltaw.envs.kernel import kernel
 

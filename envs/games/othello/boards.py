@@ -2,8 +2,8 @@
 two.
 
 A mask has a1 = bit 0, b1 = 1 .. h8 = 63 and is a *signed* int64, whose sign is bit 63. `&`, `|`, `^`, `~` and `==` do
-not mind; everything that would (a bit by its number, shifts, taking bits away one by one) has a helper here, with a
-twin for NUMBA_DISABLE_JIT=1, where integers have no width. "Up" is towards h8, "down" towards a1.
+not mind; everything that would (a bit by its number, shifts, taking bits away one by one) has a helper in
+`envs/bits.py`. "Up" is towards h8, "down" towards a1.
 
 `flips` and `mobility` look along all lines at once: the four lanes of a vector hold the row, the column and the two
 diagonals, each followed up and down. They are written in LLVM's own vectors, which it maps to what the processor has: 8
@@ -21,9 +21,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from deltaw.envs.bits import FULL, down, signed, up
 from deltaw.envs.kernel import JIT, kernel
 
-FULL = (1 << 64) - 1
 AXES = ((1, 0), (0, 1), (-1, 1), (1, 1))
 """(columns, rows) of a step towards higher bits: along the row, the column and both diagonals"""
 STEPS = tuple(column + 8 * row for column, row in AXES)
@@ -39,12 +39,6 @@ def ray(square: int, column_step: int, row_step: int) -> int:
         mask |= 1 << (column + 8 * row)
         column, row = column + column_step, row + row_step
     return mask
-
-
-def signed(mask: int) -> int:
-    """The 64 bits as an int64 holds them."""
-    mask = int(mask) & FULL
-    return mask - (1 << 64) if mask >> 63 else mask
 
 
 MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -151,30 +145,6 @@ if JIT:
 
         return types.int64(types.int64, types.int64), codegen
 
-    @intrinsic
-    def down(typingctx, mask, distance):
-        """The mask moved down by so many bits, zeros coming in."""
-
-        def codegen(context, builder, signature, args):
-            return builder.lshr(args[0], args[1])
-
-        return types.int64(types.int64, types.int64), codegen
-
-    @kernel
-    def up(mask, distance):
-        """The mask moved up by so many bits."""
-        return mask << distance
-
-    @kernel
-    def bit(square):
-        """The mask of one square."""
-        return np.int64(1) << square
-
-    @kernel
-    def drop_lowest(mask):
-        """The mask without its lowest square; 0 for 0."""
-        return mask & (mask - 1)
-
     @kernel
     def scramble(me, opponent):
         """64 well-mixed bits of a position: two products side by side, then two rounds of folding."""
@@ -203,19 +173,6 @@ else:  # NUMBA_DISABLE_JIT=1
         taken = (int(me) | int(opponent)) & FULL
         empty = [square for square in range(64) if not taken >> square & 1]
         return signed(sum(1 << square for square in empty if flips(square, me, opponent)))
-
-    def down(mask, distance):
-        return signed((int(mask) & FULL) >> int(distance))
-
-    def up(mask, distance):
-        return signed(int(mask) << int(distance))
-
-    def bit(square):
-        return signed(1 << int(square))
-
-    def drop_lowest(mask):
-        mask = int(mask) & FULL
-        return signed(mask & (mask - 1)) if mask else 0
 
     def scramble(me, opponent):
         word, other = (int(me) & FULL) * MULTIPLIERS[0] & FULL, (int(opponent) & FULL) * MULTIPLIERS[1] & FULL

@@ -13,9 +13,9 @@ Five sets:
 
 from __future__ import annotations
 
-from deltaw.envs.bits import lowest, popcount
+from deltaw.envs.bits import down, drop_lowest, lowest, popcount, signed, up
 from deltaw.envs.game import FeatureSet
-from deltaw.envs.games.othello.boards import CORNERS, NOT_A, NOT_H, down, drop_lowest, mobility, near, signed, up
+from deltaw.envs.games.othello.boards import CORNERS, NOT_A, NOT_H, mobility, near
 from deltaw.envs.games.othello.rules import C_SQUARES, CELLS, X_SQUARES
 from deltaw.envs.kernel import kernel
 

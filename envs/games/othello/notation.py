@@ -12,8 +12,8 @@ import re
 
 import numpy as np
 
+from deltaw.envs.bits import FULL, signed
 from deltaw.envs.errors import InputError, short
-from deltaw.envs.games.othello.boards import FULL, signed
 from deltaw.envs.games.othello.rules import MAX_MOVES, PASS, State, initial, legal_moves, outcome, play
 
 START = "---------------------------OX------XO---------------------------"

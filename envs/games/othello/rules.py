@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import lowest, popcount
-from deltaw.envs.games.othello.boards import CORNERS, bit, down, drop_lowest, flips, mobility, scramble, signed
+from deltaw.envs.bits import bit, down, drop_lowest, lowest, popcount, signed
+from deltaw.envs.games.othello.boards import CORNERS, flips, mobility, scramble
 from deltaw.envs.kernel import kernel
 
 PASS = 64

@@ -1,0 +1,63 @@
+"""Chess and Chess960: rules, features, baselines, notation, game files and drawing."""
+
+from __future__ import annotations
+
+from deltaw.envs.game import Game
+from deltaw.envs.games.chess import actions, rules
+from deltaw.envs.games.chess.baselines import BASELINES
+from deltaw.envs.games.chess.drawing import ansi, draw
+from deltaw.envs.games.chess.epd import parse
+from deltaw.envs.games.chess.features import FEATURE_SETS, features
+from deltaw.envs.games.chess.notation import EXAMPLE, format_state, move_text, read_move
+from deltaw.envs.games.chess.pgn import PGN
+from deltaw.envs.games.chess.rules import CELLS, MAX_MOVES, State
+from deltaw.envs.rules import make_rules
+
+GAME = Game(
+    name="chess",
+    title="Chess",
+    state=State,
+    rules=make_rules(
+        State,
+        initial=rules.initial,
+        seat=rules.seat,
+        legal_moves=rules.legal_moves,
+        play=rules.play,
+        outcome=rules.outcome,
+        features=features,
+        cells=rules.cells,
+        num_cells=CELLS,
+        tuple_values=13,
+        key=rules.key,
+        noisy=rules.noisy,
+        null=rules.null,
+        repetition=rules.OCCURRENCES,
+        path_plies=rules.DRAWN_AFTER,
+        repetition_key=rules.repetition_key,
+        reversible=rules.reversible,
+        max_moves=MAX_MOVES,
+        num_actions=actions.NUM_ACTIONS,
+        action_mask=actions.action_mask,
+        spell=actions.spell,
+        observation_size=actions.OBSERVATION_SIZE,
+        observe=actions.observe,
+        outcomes=(-1, 0, 1),
+    ),
+    feature_sets=FEATURE_SETS,
+    default_features="pieces",
+    parse=parse,
+    format=format_state,
+    move_text=move_text,
+    read_move=read_move,
+    ansi=ansi,
+    draw=draw,
+    baselines=BASELINES,
+    probes=(
+        ("start", EXAMPLE),
+        ("queen up", "rnb1kbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 3"),
+        ("winning rook endgame", "1K1k4/1P6/8/8/8/8/r7/2R5 w - - 0 1"),  # Lucena's position
+        ("drawn pawn endgame", "k7/8/1K6/P7/8/8/8/8 w - - 0 1"),  # a rook's pawn, the king in its corner
+        ("mate in one", "6k1/5ppp/8/8/8/8/5PPP/4R1K1 w - - 0 1"),
+    ),
+    files={".pgn": PGN},
+)
