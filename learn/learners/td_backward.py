@@ -2,9 +2,9 @@
 
     e <- lambda e + grad v_t;   W <- W + c (v_{t+1} - v_t) e;   e = 0 at each game's start
 
-With lambda = 0, one game and one output this is the rule of `learn/rule.py`, dW_t = c (v_{t+1} - v_t) grad v_t, to the
-bit. (Sutton 1988, equations 3 and 4; Tesauro 1992.) Several outputs are treated one by one, a trace each; B games side
-by side take the mean of their updates.
+With one game and one output this is the rule of `learn/rule.py` to the bit; with lambda = 0 that is dW_t = c (v_{t+1} -
+v_t) grad v_t. (Sutton 1988, equations 3 and 4; Tesauro 1992.) Several outputs are treated one by one, a trace each; B
+games side by side take the mean of their updates.
 
 Everything is kept from White's side (seat 0): a state seen from seat 1 has its outputs flipped, and so have their
 gradients. A head over classes takes the gradient of its logits, as cross-entropy does, while its error is the
