@@ -58,7 +58,7 @@ from deltaw.learn.bootstrapping.nodes import DROPPED, KEPT, LOWER, UPPER, begin_
 from deltaw.learn.bootstrapping.pupil import LinearPupil, NetworkPupil, make_pupil
 from deltaw.learn.knobs import Count, CountOrZero, NotNegative, OneOf, Positive, Range, Share, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.steps.schedule import Steps
 from deltaw.learn.steps.step_rules import RuleName
 from deltaw.learn.weights.linear import predict
 from deltaw.learn.weights.pupil import OPTIMIZERS
@@ -70,7 +70,7 @@ ROOM = 1 << 14
 
 
 @dataclass
-class SearchedOptions:
+class SearchedOptions(Steps):
     """What all learners that search their self-play have in common."""
 
     depth: Annotated[int, Range(1, 64)] = 3
@@ -78,8 +78,6 @@ class SearchedOptions:
     step_size: Positive = 1e-4
     """c; the sum of c |grad H|^2 over the nodes of a search must stay below 2, with `in_turn` that of every node"""
     step_size_end: NotNegative = 1e-5
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games"""
     step_rule: RuleName = "constant"
     """of linear evaluators: constant, tcl, tcl_exp, idbd or autostep (learn/steps/step_rules.py)"""
     meta_step_size: NotNegative = 0.01
@@ -256,7 +254,7 @@ class Searched(ABC):
     def step(self) -> Metrics:
         """As many searches as the option `searches` says, and what is learned from them."""
         options, sums = self.options, self.position.sums
-        rate = step_size(options.schedule, options.step_size, options.step_size_end, self.games / self.budget)
+        rate = options.rate(self.games / self.budget)
         sums[:] = 0.0
         before = int(self.position.counts[SEARCHES])
         if isinstance(self.pupil, LinearPupil):

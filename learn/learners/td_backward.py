@@ -27,29 +27,22 @@ from torch.func import functional_call, jacrev, vmap
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import end, explore, roll, value_for
-from deltaw.learn.knobs import Count, NotNegative, Positive, Range, Share, check
+from deltaw.learn.knobs import Count, Range, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.selfplay.online import OnlineOptions
 from deltaw.learn.weights.networks import Network, check_device, network_of
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 
 
 @dataclass
-class Options:
-    trace: Share = 0.7
-    """lambda, 0 .. 1"""
-    step_size: Positive = 0.1
-    """c"""
-    step_size_end: NotNegative = 0.01
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games"""
+class Options(OnlineOptions):
+    """The knobs of `OnlineOptions` (learn/selfplay/online.py), and those of games side by side."""
+
     slots: Annotated[int, Range(1, 4096)] = 16
     """B, games side by side, each with a trace for every weight and output; 1 is the algorithm of the books"""
     plies: Count = 50
     """positions each game moves on in one step of the learner"""
-    explore: Share = 0.0
-    """chance of a random move, which resets the trace"""
     device: str = "cpu"
 
 
@@ -97,9 +90,7 @@ class BackwardTD:
     def step(self) -> Metrics:
         errors, rate = [], 0.0
         for _ in range(self.options.plies):
-            rate = step_size(
-                self.options.schedule, self.options.step_size, self.options.step_size_end, self.games / self.budget
-            )
+            rate = self.options.rate(self.games / self.budget)
             errors.append(self._ply(rate))
         squared = torch.stack(errors).square().mean()
         norm = float(self.trace.eligibility.square().sum(dim=(1, 2)).sqrt().mean())

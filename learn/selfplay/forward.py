@@ -24,7 +24,7 @@ from deltaw.envs.errors import InputError
 from deltaw.learn.knobs import Count, NotNegative, Positive, Range, Share, SlotCount
 from deltaw.learn.learner import Metrics
 from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, Slots, new_slots, trimmed
-from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.steps.schedule import Steps
 from deltaw.learn.weights.average import Average
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
@@ -32,16 +32,13 @@ from deltaw.search.evaluators.leaf import Leaf
 
 
 @dataclass
-class ForwardOptions:
+class ForwardOptions(Steps):
     """What all learners of the forward view have in common."""
 
     trace: Share = 0.5
     """lambda, 0 .. 1"""
     step_size: Positive = 2e-3
-    """c"""
     step_size_end: NotNegative = 0.0
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games, or over each of its cycles"""
     cycles: Count = 1
     """equal parts of the budget; at the beginning of each the schedule starts again, and the step rule or the optimizer
     forgets its sums, so that weights that became fixed too early can change ([1])"""
@@ -124,12 +121,11 @@ class ForwardTD:
         return Metrics(self.games, self.positions, scalars)
 
     def _update(self, batch: Batch) -> dict[str, float]:
-        options = self.options
         cycle, progress = self._phase()
         if cycle != self.cycle:
             self.cycle = cycle
             self.updater.forget()
-        rate = step_size(options.schedule, options.step_size, options.step_size_end, progress)
+        rate = self.options.rate(progress)
         scalars = self.updater.learn(batch, rate)
         self.updater.average.update()
         return scalars | {

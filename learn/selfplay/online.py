@@ -10,24 +10,19 @@ import numpy as np
 import torch
 
 from deltaw.envs.game import Game
-from deltaw.learn.knobs import Count, NotNegative, Positive, Share
+from deltaw.learn.knobs import Count, Share
 from deltaw.learn.learner import Metrics
-from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.steps.schedule import Steps
 from deltaw.search.evaluators.evaluator import Evaluator, remade, tensors_of
 from deltaw.search.players.plies import make_bench
 
 
 @dataclass
-class OnlineOptions:
-    """What these learners have in common."""
+class OnlineOptions(Steps):
+    """What learners that learn from every move have in common."""
 
     trace: Share = 0.7
     """lambda, 0 .. 1"""
-    step_size: Positive = 0.1
-    """c"""
-    step_size_end: NotNegative = 0.01
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games"""
     plies: Count = 2000
     """positions in one step of the learner"""
     explore: Share = 0.0
@@ -69,7 +64,7 @@ class OnlineTD(ABC):
 
     def step(self) -> Metrics:
         o = self.options
-        rate = step_size(o.schedule, o.step_size, o.step_size_end, self.games / self.budget)
+        rate = o.rate(self.games / self.budget)
         self.position.sums[:] = 0.0
         settings = (self.seed, o.trace, rate, o.explore, o.plies)
         self._play_and_learn(self.game.rules, self.leaf, self.position, self.traces, self._bench, *settings)
