@@ -24,11 +24,12 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, jacrev, vmap
 
-from deltaw.envs.game import Game
+from deltaw.envs.game import FeatureSet, Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import end, explore, roll, value_for
 from deltaw.learn.knobs import Count, Range, check
 from deltaw.learn.learner import Metrics, check_game
+from deltaw.learn.selfplay.lockstep import dense
 from deltaw.learn.selfplay.online import OnlineOptions
 from deltaw.learn.weights.networks import Network, check_device, network_of
 from deltaw.learn.workers.backend import Backend
@@ -83,9 +84,7 @@ class BackwardTD:
         self.ply = np.zeros(options.slots, np.int64)
         start = self.game.row(self.game.rules.initial())
         self.rows = np.repeat(start[None], options.slots, axis=0)
-        self._expander = Expander(
-            self.game, network.features.spec, network.features.num_features, network.features.max_active
-        )
+        self._expander = Expander(self.game, network.features)
 
     def step(self) -> Metrics:
         errors, rate = [], 0.0
@@ -101,10 +100,10 @@ class BackwardTD:
         """One move in every slot, and one update; returns the errors [B, K]."""
         moves = self._expander.expand(self.rows, self.seed, self.number, self.ply)
         outputs, values = self._judge(moves)
-        chosen, explored = self._choose(moves, values)
+        before, seats = self._expander.features(self.rows)
+        chosen, explored = self._choose(moves, values, seats)
         over, results = self._expander.ends(moves.rows[chosen], self.ply + 1)
         following = torch.where(over[:, None], certain(results, self.network), outputs[chosen])
-        before, seats = self._expander.features(self.rows)
         errors = self.trace.update(
             self._tensor(before),
             torch.from_numpy(seats),
@@ -127,14 +126,14 @@ class BackwardTD:
         values = outputs @ self.network.outcomes.cpu() if self.network.head == "classes" else outputs[:, 0]
         return outputs, values
 
-    def _choose(self, moves: Moves, values: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Index [B] of the best successor of every decision for its mover (now and then a random one), and which were
-        random."""
+    def _choose(self, moves: Moves, values: Tensor, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Index [B] of the best successor of every decision for its mover, of seats [B] (now and then a random one),
+        and which were random."""
         chosen = np.empty(self.options.slots, np.int64)
         explored = np.zeros(self.options.slots, bool)
         for b in range(self.options.slots):
             begin, stop = moves.begins[b], moves.begins[b + 1]
-            sign = 1.0 if self._expander.seat(self.rows[b]) == 0 else -1.0
+            sign = 1.0 if seats[b] == 0 else -1.0
             best = int(torch.argmax(sign * values[begin:stop]))
             keyed = (self.seed, self.number[b], self.ply[b], float(self.options.explore))
             best, explored[b] = explore(*keyed, stop - begin, best)
@@ -251,13 +250,10 @@ def certain(results: Tensor, network: Network) -> Tensor:
 class Expander:
     """Expands B decisions at once into dense features, for evaluators that live outside compiled code."""
 
-    def __init__(self, game: Game, spec: tuple[int, ...], num_features: int, max_active: int) -> None:
-        self.game, self.spec, self.num_features = game, np.array(spec, np.int64), num_features
-        self._index, self._value = np.empty(max_active, np.int32), np.empty(max_active, np.float32)
-        self._moves, self._rows = game.buffers()
-
-    def seat(self, row: np.ndarray) -> int:
-        return int(self.game.rules.seat(self.game.unrow(row)))
+    def __init__(self, game: Game, features: FeatureSet) -> None:
+        self.game, self._features = game, features
+        lists = np.empty(features.max_active, np.int32), np.empty(features.max_active, np.float32)
+        self._work = (np.array(features.spec, np.int64), *lists, *game.buffers())
 
     def expand(self, rows: np.ndarray, seed: int, number: np.ndarray, ply: np.ndarray) -> Moves:
         """Roll the dice of B states [B, W] and list all successors."""
@@ -265,14 +261,13 @@ class Expander:
         while True:
             moves = Moves(
                 np.empty((size, rows.shape[1]), np.int64),
-                np.zeros((size, self.num_features), np.float32),
+                np.zeros((size, self._features.num_features), np.float32),
                 np.zeros(size, np.int8),
                 np.zeros(size, np.int64),
                 np.zeros(size, np.int64),
                 np.zeros(len(rows) + 1, np.int64),
             )
-            work = (self.spec, self._index, self._value, self._moves, self._rows)
-            n = expand_all(self.game.rules, rows, seed, number, ply, work, moves)
+            n = expand_all(self.game.rules, rows, seed, number, ply, self._work, moves)
             if n <= size:
                 return Moves(
                     moves.rows[:n], moves.features[:n], moves.over[:n], moves.results[:n], moves.seats[:n], moves.begins
@@ -288,9 +283,8 @@ class Expander:
 
     def features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Dense features [B, F] of states, and their seats [B]."""
-        dense, seats = np.zeros((len(rows), self.num_features), np.float32), np.empty(len(rows), np.int64)
-        describe(self.game.rules, rows, self.spec, self._index, self._value, dense, seats)
-        return dense, seats
+        seats = np.array([self.game.rules.seat(self.game.unrow(row)) for row in rows], np.int64)
+        return dense(self.game, self._features, rows), seats
 
 
 @kernel
@@ -322,12 +316,3 @@ def find_ends(rules, rows, plies, over, results):
         state = rules.load(rows[b])
         over[b], value = end(rules, state, plies[b])
         results[b] = value_for(rules, state, value, 0)
-
-
-@kernel
-def describe(rules, rows, spec, index, value, dense, seats):
-    for b in range(len(rows)):
-        state = rules.load(rows[b])
-        seats[b] = rules.seat(state)
-        for j in range(rules.features(state, spec, index, value)):
-            dense[b, index[j]] = value[j]
