@@ -14,13 +14,13 @@ from torch import Tensor
 
 from deltaw.envs.errors import InputError
 from deltaw.learn.selfplay.lockstep import dense
-from deltaw.learn.weights import pupil
 from deltaw.learn.weights.networks import network_of
+from deltaw.learn.weights.pupil import LinearPupil, NetworkPupil
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.tree.deep import deep
 
 
-class LinearPupil(pupil.LinearPupil):
+class SearchedLinear(LinearPupil):
     """Compiled kernels move the weights that the search reads."""
 
     def __init__(self, start: Evaluator, learner: str, step_rule: str, average: float) -> None:
@@ -35,7 +35,7 @@ class LinearPupil(pupil.LinearPupil):
         return len(self.work.active)
 
 
-class NetworkPupil(pupil.NetworkPupil):
+class SearchedNetwork(NetworkPupil):
     """A network with one output; an update writes the weights to where the search reads them."""
 
     def __init__(self, start: Evaluator, optimizer: str, average: float) -> None:
@@ -73,7 +73,7 @@ class NetworkPupil(pupil.NetworkPupil):
         self.network.write_weights(self.leaf.weights)
 
 
-Pupil = LinearPupil | NetworkPupil
+Pupil = SearchedLinear | SearchedNetwork
 
 
 def make_pupil(start: Evaluator, learner: str, options: Any) -> Pupil:
@@ -83,5 +83,5 @@ def make_pupil(start: Evaluator, learner: str, options: Any) -> Pupil:
             f"learner {learner} trains one value, not chances: evaluator.head must be tanh or identity, not classes"
         )
     if start.description.kind == "mlp":
-        return NetworkPupil(start, options.optimizer, options.average)
-    return LinearPupil(start, learner, options.step_rule, options.average)
+        return SearchedNetwork(start, options.optimizer, options.average)
+    return SearchedLinear(start, learner, options.step_rule, options.average)

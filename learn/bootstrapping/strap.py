@@ -55,10 +55,10 @@ from deltaw.learn.bootstrapping.games import (
     restore_position,
 )
 from deltaw.learn.bootstrapping.nodes import DROPPED, KEPT, LOWER, UPPER, begin_nodes, keep_node, keeper, make_nodes
-from deltaw.learn.bootstrapping.pupil import LinearPupil, NetworkPupil, make_pupil
+from deltaw.learn.bootstrapping.pupil import SearchedLinear, SearchedNetwork, make_pupil
 from deltaw.learn.knobs import Count, CountOrZero, NotNegative, OneOf, Positive, Range, Share, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.steps.schedule import Steps
+from deltaw.learn.steps.schedule import StepOptions
 from deltaw.learn.steps.step_rules import RuleName
 from deltaw.learn.weights.linear import predict
 from deltaw.learn.weights.pupil import OPTIMIZERS
@@ -70,7 +70,7 @@ ROOM = 1 << 14
 
 
 @dataclass
-class SearchedOptions(Steps):
+class SearchedOptions(StepOptions):
     """What all learners that search their self-play have in common."""
 
     depth: Annotated[int, Range(1, 64)] = 3
@@ -257,7 +257,7 @@ class Searched(ABC):
         rate = options.rate(self.games / self.budget)
         sums[:] = 0.0
         before = int(self.position.counts[SEARCHES])
-        if isinstance(self.pupil, LinearPupil):
+        if isinstance(self.pupil, SearchedLinear):
             self._learn_compiled(self.pupil, rate)
         else:
             self._learn_in_batches(self.pupil, rate)
@@ -267,11 +267,11 @@ class Searched(ABC):
         return Metrics(self.games, self.positions, scalars_of(sums, searches) | {"train/step_size": rate})
 
     @abstractmethod
-    def _learn_compiled(self, pupil: LinearPupil, rate: float) -> None:
+    def _learn_compiled(self, pupil: SearchedLinear, rate: float) -> None:
         """Searches, with an update after each."""
 
     @abstractmethod
-    def _learn_in_batches(self, pupil: NetworkPupil, rate: float) -> None:
+    def _learn_in_batches(self, pupil: SearchedNetwork, rate: float) -> None:
         """Searches, and then an update from all of them."""
 
     def _settings(self) -> Settings:
@@ -311,11 +311,11 @@ class Bootstrap(Searched):
         visitor = keeper(self.nodes) if self.method.nodes else NOBODY
         return self.game.rules, self.search, self.pupil.leaf, visitor, self.nodes, self.position, self._settings()
 
-    def _learn_compiled(self, pupil: LinearPupil, rate: float) -> None:
+    def _learn_compiled(self, pupil: SearchedLinear, rate: float) -> None:
         step = Step(rate, self.options.meta_step_size, self.method.in_turn)
         play_and_learn(*self._arguments(), pupil.rule, self._samples, step, self.options.searches)
 
-    def _learn_in_batches(self, pupil: NetworkPupil, rate: float) -> None:
+    def _learn_in_batches(self, pupil: SearchedNetwork, rate: float) -> None:
         found = []
         for _ in range(self.options.searches):
             play_and_note(*self._arguments())

@@ -34,13 +34,13 @@ from deltaw.envs.kernel import kernel
 from deltaw.learn.automata.team import Progress, Team
 from deltaw.learn.knobs import Count, NotNegative, Positive, check
 from deltaw.learn.learner import Metrics
-from deltaw.learn.steps.schedule import Steps
+from deltaw.learn.steps.schedule import StepOptions
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 
 
 @dataclass
-class Options(Steps):
+class Options(StepOptions):
     """For at most 20 weights: the noise in the one payoff of all grows with their number."""
 
     step_size: Positive = 0.03

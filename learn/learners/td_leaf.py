@@ -33,7 +33,7 @@ import torch
 
 from deltaw.envs.kernel import kernel
 from deltaw.learn.bootstrapping.games import ERROR, KNOWN, OUTSIDE, end_of_line, look, move_on
-from deltaw.learn.bootstrapping.pupil import LinearPupil, NetworkPupil
+from deltaw.learn.bootstrapping.pupil import SearchedLinear, SearchedNetwork
 from deltaw.learn.bootstrapping.strap import Searched, SearchedOptions, Step, gradient_of, make_samples
 from deltaw.learn.knobs import NotNegative, Positive, Share
 from deltaw.learn.learner import Metrics
@@ -203,14 +203,14 @@ class LeafTD(Searched):
 
     def __init__(self, options: Options, start: Evaluator, *, seed: int, budget: int) -> None:
         super().__init__("td_leaf", "alphabeta", options, start, seed=seed, budget=budget)
-        weights = len(self.pupil.weight) if isinstance(self.pupil, LinearPupil) else 0
+        weights = len(self.pupil.weight) if isinstance(self.pupil, SearchedLinear) else 0
         self.trace = make_leaf_trace(weights, self.game.rules.width)
         self._samples = make_samples(self.pupil.max_active, 0)
         self._found = np.zeros(self.game.rules.width, np.int64)
 
     def step(self) -> Metrics:
         metrics = super().step()
-        if isinstance(self.pupil, LinearPupil):
+        if isinstance(self.pupil, SearchedLinear):
             _, eligibility = entries(self.trace.e)
             metrics.scalars["train/trace_norm"] = float(np.sqrt(np.square(eligibility).sum()))
         return metrics
@@ -218,13 +218,13 @@ class LeafTD(Searched):
     def _arguments(self) -> tuple:
         return self.game.rules, self.search, self.pupil.leaf, NOBODY, self.position, self._settings()
 
-    def _learn_compiled(self, pupil: LinearPupil, rate: float) -> None:
+    def _learn_compiled(self, pupil: SearchedLinear, rate: float) -> None:
         options = self.options
         step = Step(rate, options.meta_step_size, False)
         learning = (self.trace, options.trace, pupil.rule, self._samples, step)
         play_and_trace(*self._arguments(), *learning, options.searches, self._found)
 
-    def _learn_in_batches(self, pupil: NetworkPupil, rate: float) -> None:
+    def _learn_in_batches(self, pupil: SearchedNetwork, rate: float) -> None:
         options = self.options
         played: list[Played] = []
         rows: list[np.ndarray] = []

@@ -24,7 +24,7 @@ from deltaw.envs.errors import InputError
 from deltaw.learn.knobs import Count, NotNegative, Positive, Range, Share, SlotCount
 from deltaw.learn.learner import Metrics
 from deltaw.learn.selfplay.lockstep import Batch, SelfPlay, Settings, Slots, new_slots, trimmed
-from deltaw.learn.steps.schedule import Steps
+from deltaw.learn.steps.schedule import StepOptions
 from deltaw.learn.weights.average import Average
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
@@ -32,7 +32,7 @@ from deltaw.search.evaluators.leaf import Leaf
 
 
 @dataclass
-class ForwardOptions(Steps):
+class ForwardOptions(StepOptions):
     """What all learners of the forward view have in common."""
 
     trace: Share = 0.5

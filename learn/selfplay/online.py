@@ -12,13 +12,13 @@ import torch
 from deltaw.envs.game import Game
 from deltaw.learn.knobs import Count, Share
 from deltaw.learn.learner import Metrics
-from deltaw.learn.steps.schedule import Steps
+from deltaw.learn.steps.schedule import StepOptions
 from deltaw.search.evaluators.evaluator import Evaluator, remade, tensors_of
 from deltaw.search.players.plies import make_bench
 
 
 @dataclass
-class OnlineOptions(Steps):
+class OnlineOptions(StepOptions):
     """What learners that learn from every move have in common."""
 
     trace: Share = 0.7

@@ -27,7 +27,7 @@ def step_size(kind: str, start: float, end: float, progress: float) -> float:
 
 
 @dataclass
-class Steps:
+class StepOptions:
     """The options of learners whose step size changes over a run."""
 
     step_size: Positive = 0.1

@@ -1,7 +1,7 @@
 """What a learner trains: an evaluator with what moves its weights, and the average that follows them.
 
-LinearPupil    one vector of weights, an n-tuple network's too; compiled kernels move it, by a step rule
-NetworkPupil   a torch module and its optimizer
+A `LinearPupil` is one vector of weights, an n-tuple network's too, which compiled kernels move by a step rule; a
+`NetworkPupil` is a torch module and its optimizer.
 """
 
 from __future__ import annotations

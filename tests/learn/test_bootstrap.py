@@ -19,7 +19,7 @@ from search_learning import children, some_states, start
 
 from deltaw.envs.errors import InputError
 from deltaw.learn.bootstrapping.games import make_search
-from deltaw.learn.bootstrapping.pupil import NetworkPupil
+from deltaw.learn.bootstrapping.pupil import SearchedNetwork
 from deltaw.learn.bootstrapping.strap import node_error
 from deltaw.learn.learners import root_strap, td_leaf, tree_strap
 from deltaw.learn.workers.backend import Serial
@@ -152,7 +152,7 @@ def losses(evaluator: Evaluator, depth: int) -> list[Any]:
 
 def test_a_network_is_drawn_into_the_bounds_and_not_further():
     pupil = make("tree_strap", start(shape="network"), optimizer="sgd").pupil
-    assert isinstance(pupil, NetworkPupil)
+    assert isinstance(pupil, SearchedNetwork)
     rows = np.array([pupil.network.game.row(state) for state in some_states()])
     before, _ = pupil.network.evaluator().values(rows)
     wide = np.stack([before - 0.1, before + 0.1], axis=1)
