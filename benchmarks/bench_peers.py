@@ -35,6 +35,7 @@ from benchmarks.measure import Row, Settings, Timing, rate, row
 from deltaw.envs import games
 from deltaw.envs.game import Game
 from deltaw.envs.games.backgammon.rules import BAR, DICE_HIGH, DICE_LOW
+from deltaw.envs.path import make_path
 from deltaw.search.evaluators.evaluator import evaluate_rows
 from deltaw.search.evaluators.work import make_work
 from deltaw.search.players.gnubg import read_boards
@@ -145,7 +146,7 @@ def _results(game: Game, settings: Settings) -> Callable[[], int]:
 
 def _random_play(game: Game) -> Callable[[], int]:
     buffers, rows = game.buffers(), np.empty((100, game.rules.width), np.int64)
-    return lambda: fill_random(game.rules, np.int64(SEED), np.int64(100), *buffers, rows)
+    return lambda: fill_random(game.rules, np.int64(SEED), np.int64(100), make_path(game.rules), *buffers, rows)
 
 
 # --- theirs -----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.solvers.exact import NOTHING
-from deltaw.search.tree.algorithm import evaluate_state, make_bench
+from deltaw.search.tree.algorithm import evaluate_state, make_setup
 from deltaw.search.tree.engine import Engine
 from deltaw.search.tree.engine_node import PLAIN, Options
 from deltaw.search.tree.stack import Visitor
@@ -56,12 +56,12 @@ def bench_connect_four(settings: Settings) -> Iterator[Row]:
     """From the start, with an evaluator that takes no time: the search itself."""
     game = games.load(CONNECT_FOUR)
     state = start_of(game)
-    bench = make_bench(game, NOTHING, "negamax", 8)
+    setup = make_setup(game, NOTHING, "negamax", 8)
 
     def negamax() -> int:
-        before = bench.stack.control[NODES]
-        evaluate_state(bench, state, 8)
-        return int(bench.stack.control[NODES] - before)
+        before = setup.stack.control[NODES]
+        evaluate_state(setup, state, 8)
+        return int(setup.stack.control[NODES] - before)
 
     yield row("connect_four: negamax 8", "nodes/s", rate(negamax, settings.seconds), "no table")
     engine = Engine(game, NOTHING, options=Options(), entries=TABLE_ENTRIES)
@@ -134,18 +134,18 @@ def bench_nodes(settings: Settings) -> Iterator[Row]:
 
 
 def nodes_of(game: Game, evaluator: Baseline, algorithm: str, state: Any, depth: int) -> int:
-    bench = make_bench(game, evaluator, algorithm, depth)
-    evaluate_state(bench, state, depth)
-    return int(bench.stack.control[NODES])
+    setup = make_setup(game, evaluator, algorithm, depth)
+    evaluate_state(setup, state, depth)
+    return int(setup.stack.control[NODES])
 
 
 def nodes_by_levels(game: Game, evaluator: Baseline, state: Any, depth: int) -> int:
     """MTD(f) as it is used: depth 1, 2 ... with one table, from which each level takes its first guess."""
     table, nodes = make_table(TABLE_ENTRIES), 0
     for level in range(1, depth + 1):
-        bench = make_bench(game, evaluator, "mtdf", level, table=table)
-        evaluate_state(bench, state, level)
-        nodes += int(bench.stack.control[NODES])
+        setup = make_setup(game, evaluator, "mtdf", level, table=table)
+        evaluate_state(setup, state, level)
+        nodes += int(setup.stack.control[NODES])
     return nodes
 
 
@@ -161,9 +161,9 @@ def bench_leaves(settings: Settings) -> Iterator[Row]:
     states = [game.unrow(r) for r in random_rows(CONNECT_FOUR, COUNTED_ROWS)]
     for algorithm in ("alphabeta", "sss_star"):
         memory = np.zeros(1, np.int64)
-        bench = make_bench(game, evaluator, algorithm, 6, visitor=Visitor(count_leaves, memory))
+        setup = make_setup(game, evaluator, algorithm, 6, visitor=Visitor(count_leaves, memory))
         for state in states:
-            evaluate_state(bench, state, 6)
+            evaluate_state(setup, state, 6)
         yield counted(f"connect_four 6: {algorithm}, leaves", [int(memory[0])], f"{len(states)} random positions")
 
 
@@ -174,7 +174,7 @@ def bench_chance(settings: Settings) -> Iterator[Row]:
     states = [game.unrow(r) for r in decisions_of(game, random_rows(BACKGAMMON, COUNTED_ROWS))]
     for algorithm in ("expectiminimax", "star1", "star2"):
         memory = np.zeros(1, np.int64)
-        bench = make_bench(game, evaluator, algorithm, 2, visitor=Visitor(count_leaves, memory))
-        values = [evaluate_state(bench, state, 2) for state in states]
+        setup = make_setup(game, evaluator, algorithm, 2, visitor=Visitor(count_leaves, memory))
+        values = [evaluate_state(setup, state, 2) for state in states]
         note = f"{len(states)} decisions, mean value {statistics.fmean(values):+.4f}"
         yield counted(f"backgammon 2: {algorithm}, leaves", [int(memory[0])], note)

@@ -21,7 +21,7 @@ from benchmarks.measure import REPEATS, Row, Settings, Timing, rate
 from benchmarks.solve_sets import Problem, problems
 from deltaw.envs import games
 from deltaw.search.solvers.exact import NOTHING, find_solver
-from deltaw.search.tree.algorithm import evaluate_state, make_bench
+from deltaw.search.tree.algorithm import evaluate_state, make_setup
 from deltaw.search.tree.stack import Visitor
 
 DEPTHS = {CONNECT_FOUR: (6, 11), OTHELLO: (4, 8)}
@@ -51,11 +51,11 @@ def bench_open_spiel_search(settings: Settings) -> Iterator[Row]:
             return seen[0] - before
 
         game, memory = games.load(name), np.zeros(1, np.int64)
-        bench = make_bench(game, NOTHING, "alphabeta", deeper, visitor=Visitor(count_leaves, memory))
+        setup = make_setup(game, NOTHING, "alphabeta", deeper, visitor=Visitor(count_leaves, memory))
 
-        def our_search(game: Any = game, bench: Any = bench, memory: Any = memory, depth: int = deeper) -> int:
+        def our_search(game: Any = game, setup: Any = setup, memory: Any = memory, depth: int = deeper) -> int:
             before = int(memory[0])
-            evaluate_state(bench, start_of(game), depth)
+            evaluate_state(setup, start_of(game), depth)
             return int(memory[0]) - before
 
         yield from compared(

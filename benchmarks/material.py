@@ -20,6 +20,7 @@ from deltaw.envs import games
 from deltaw.envs.bits import TIE
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import begin_path, make_path, reach
 from deltaw.envs.turn import end, random_move, roll
 from deltaw.learn.learners import td_forward
 from deltaw.learn.selfplay.forward import ForwardTD
@@ -46,12 +47,12 @@ def random_rows(name: str, n: int) -> np.ndarray:
     """Positions int64 [n, W] of random games of the game called `name`, before the dice."""
     game = games.load(name)
     rows = np.empty((n, game.rules.width), np.int64)
-    fill_random(game.rules, np.int64(SEED), np.int64(EVERY), *game.buffers(), rows)
+    fill_random(game.rules, np.int64(SEED), np.int64(EVERY), make_path(game.rules), *game.buffers(), rows)
     return rows
 
 
 @kernel
-def fill_random(rules, seed, every, moves, children, rows):
+def fill_random(rules, seed, every, path, moves, children, rows):
     """Fill rows [n, W] with one in `every` of the positions of random games; returns the moves made."""
     current = np.empty(rules.width, np.int64)
     rules.store(rules.initial(), current)
@@ -61,9 +62,11 @@ def fill_random(rules, seed, every, moves, children, rows):
             rows[n] = current
             n += 1
         state = roll(rules, rules.load(current), seed, number, ply)
-        current[:] = children[random_move(rules, state, seed, number, ply, TIE, moves, children)]
+        current[:] = children[random_move(rules, path, state, seed, number, ply, TIE, moves, children)]
+        reach(rules, path, state)
         made, ply = made + 1, ply + 1
-        if end(rules, rules.load(current), ply)[0]:
+        if end(rules, path, rules.load(current), ply)[0]:
+            begin_path(rules, path)
             rules.store(rules.initial(), current)
             number, ply = number + 1, 0
     return made

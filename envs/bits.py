@@ -16,10 +16,10 @@ from numba.extending import intrinsic
 from deltaw.envs.kernel import JIT, kernel
 
 ROLL, EXPLORE, OPENING, TIE, EXPLORED_MOVE = range(5)
-NOISE, NOISY_MOVE = 16, 17
+NOISE, NOISY_MOVE, WORLD = 16, 17, 18
 """Purposes of random numbers, each (seed, game, ply, purpose) being a number of its own: dice; whether a learner
 explores; the random moves of an opening; which of equally good moves is chosen; the move that a learner explores;
-whether a player has to make a random move, and which."""
+whether a player has to make a random move, and which; how what a mover does not see is dealt anew."""
 
 _GOLDEN = 0x9E3779B97F4A7C15  # splitmix64's increment: 2^64 / golden ratio
 _MIX1 = 0xBF58476D1CE4E5B9
@@ -133,6 +133,12 @@ else:  # NUMBA_DISABLE_JIT=1
 
 
 @kernel
+def unit(word):
+    """A float in [0, 1) of 63 random bits."""
+    return (word >> 10) * (1.0 / (1 << 53))
+
+
+@kernel
 def random_unit(seed, game, ply, purpose):
     """A float in [0, 1) for this counter."""
-    return (random_word(seed, game, ply, purpose) >> 10) * (1.0 / (1 << 53))
+    return unit(random_word(seed, game, ply, purpose))

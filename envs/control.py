@@ -10,6 +10,7 @@ user presses Ctrl-C, or SIGTERM comes.
     control[NOISY]   not 0: the move that led to the state where the search starts is noisy (for heuristic continuation)
     control[OPEN]    evaluations and other answers that prove nothing; a search that adds none rests on finished games
                      alone
+    control[PATH]    where in this array the path of the game begins (`envs/path.py`), if a search keeps one
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import numpy as np
 from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 
-STOP, NODES, LIMIT, NOISY, OPEN = range(5)
+STOP, NODES, LIMIT, NOISY, OPEN, PATH = range(6)
 
 FOREVER = 1 << 62
 
@@ -86,13 +87,13 @@ _thread = threading.local()
 
 
 def make_control(nodes: int | None = None) -> np.ndarray:
-    """A fresh `control`, int64 [5], that allows so many nodes (None: any number).
+    """A fresh `control`, int64 [6], that allows so many nodes (None: any number).
 
     Raises InputError for a negative limit.
     """
     if nodes is not None and nodes < 0:
         raise InputError(f"a limit of {nodes} nodes is negative")
-    return np.array([0, 0, FOREVER if nodes is None else nodes, 0, 0], np.int64)
+    return np.array([0, 0, FOREVER if nodes is None else nodes, 0, 0, PATH + 1], np.int64)
 
 
 @kernel

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 START = "start"
 """the text of the position that a game begins with, beside the game's own notation"""
+FORBIDDEN = 1
+"""`Rules.repetition`: no move may lead to a position that has occurred before"""
 SPARE_MOVES = 64 * 64
 """room behind `max_moves` for the moves of a position that no game reaches: from every square of a mask to every
 other"""
@@ -80,6 +82,21 @@ class Rules(NamedTuple):
     payoffs: Any
     """payoffs(state, out float64 [num_players]): what a finished game is worth to everyone: out[i] for the player i
     turns after the mover; default, for two players: outcome and its opposite"""
+    repetition_key: Any
+    """repetition_key(state) -> int64: equal where two decisions are the same position, the side to move included; the
+    same before and after the dice; 0: this one never counts as a repetition; default: 0"""
+    reversible: Any
+    """reversible(state) -> int64: how many of the last moves could be taken back; no equal position lies further back
+    in the game; default: `path_plies`"""
+    information_key: Any
+    """information_key(state) -> int64: equal where the mover cannot tell two states apart; default: `key`"""
+    determinize: Any
+    """determinize(state, word) -> State: a state that the mover of the decision cannot tell from this one; what he does
+    not see is dealt anew from 63 random bits. His moves are the same ones in the same order; default: the state
+    itself"""
+    sample_chance: Any
+    """sample_chance(state, word) -> State: after a chance event that 63 random bits decide; default: by the
+    probabilities of `chance`"""
     action_mask: Any
     """action_mask(state, word, out int8 [num_actions]): which actions may spell the next letter of a move, given the
     `word` of actions so far (0: none); default: actions are move codes"""
@@ -101,6 +118,18 @@ class Rules(NamedTuple):
     observation_size: int
     tuple_values: int
     """what can stand on a cell, for n-tuples; 0: this game has no cells that n-tuples could read"""
+    repetition: int
+    """what it means that a position occurs again: n >= 2: the n-th occurrence is a draw; FORBIDDEN: no move may lead
+    there; 0: nothing, or it cannot happen"""
+    path_plies: int
+    """the most moves that may lie between two occurrences of a position; 0 where `repetition` is 0"""
+    hidden: bool
+    """whether there is something that the mover does not see (`determinize` is given)"""
+    exact_chance: bool
+    """whether `chance` lists every outcome; if not, `num_chance` is 1 at a chance node and only `sample_chance` is
+    called"""
+    only_deals: bool
+    """whether chance events come before the first move only (the deal), so that a search meets none"""
     exact_key: bool
     outcomes: tuple[int, ...]
     """every value `outcome` can have, ascending and symmetric about 0: -1 0 1, or -3 -2 -1 1 2 3"""
@@ -163,6 +192,7 @@ class Game:
     read_move: Callable[[Any, str], int] | None = None
     """(state, text) -> move code, for games whose players write one move in several ways; default: by `move_text`"""
     chance_text: Callable[[Any, int], str] = lambda state, i: str(i)
+    """(state, number of the outcome, or the random word of one that is not listed) -> text"""
     read_chance: Callable[[Any, str], int] | None = None
     """(state, text) -> chance outcome; default: by `chance_text`"""
     probes: tuple[tuple[str, str], ...] = ()
@@ -171,6 +201,12 @@ class Game:
     """rows and columns, where the cells are numbered row by row: n-tuples walk over it"""
     turned: bool = False
     """whether `play` turns the board by half, so that the second player's last cell is the first player's first"""
+    falls: bool = False
+    """whether a move is a column in which a piece falls: the first row of cells is then the lowest"""
+    dice: str | None = None
+    """the State's field that numbers what the mover rolled, 0 before; None: chance events are no dice of his"""
+    solved_from: int = 0
+    """first ply whose positions are solved in a fraction of a second, for a game with a solver"""
     symmetries: np.ndarray | None = None
     """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place
     i. The first is the identity; default: no other"""
@@ -264,6 +300,10 @@ class Game:
         """The chance outcome that a person wrote, such as the dice `31`; raises InputError."""
         if self.read_chance is not None:
             return self.read_chance(state, text)
+        if self.rules.num_chance(state) > 0 and not self.rules.exact_chance:
+            if not text.strip().isdecimal() or int(text) >= 1 << 63:
+                raise InputError(f"{text.strip()!r} is no chance event here; a number from 0 to 2^63 - 1 is right")
+            return int(text)
         texts = {self.chance_text(state, i): i for i in range(self.rules.num_chance(state))}
         if text.strip() not in texts:
             raise InputError(f"{text.strip()!r} is not possible here; possible: {', '.join(texts) or 'nothing'}")

@@ -15,6 +15,7 @@ null payoffs. Formats of a game's own community are in `Game.files`, such as bac
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,8 +26,9 @@ import numpy as np
 
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import START, Game, GameFile
+from deltaw.envs.path import expand, is_forbidden, make_path, reach
 from deltaw.envs.texts import read_json
-from deltaw.envs.turn import end, payoffs_by_seat
+from deltaw.envs.turn import after_chance, end, payoffs_by_seat
 
 JSON_LINES = ".jsonl"
 
@@ -36,7 +38,18 @@ class Event(NamedTuple):
 
     is_chance: bool
     code: int
-    """number of the chance outcome, or move code"""
+    """number of the chance outcome (as `pick_chance` of `envs/turn.py` picks it), or move code"""
+
+
+class Course(NamedTuple):
+    """A game so far. Never changed: `follow` makes another."""
+
+    state: Any
+    plies: int
+    """moves made"""
+    path: np.ndarray
+    """see `envs/path.py`"""
+    events: tuple[Event, ...] = ()
 
 
 class GameRecord(NamedTuple):
@@ -68,8 +81,33 @@ def initial_state(game: Game) -> Any:
 def after(game: Game, state: Any, event: Event) -> Any:
     """The position that follows."""
     if event.is_chance:
-        return plain_state(game, game.rules.chance(state, event.code)[0])
+        return plain_state(game, after_chance(game.rules, state, event.code))
     return plain_state(game, game.rules.play(state, event.code))
+
+
+def begin(game: Game, start: Any) -> Course:
+    """A game that begins in this position."""
+    return Course(start, 0, make_path(game.rules))
+
+
+def follow(game: Game, course: Course, event: Event) -> Course:
+    """The game after one more event."""
+    state, events = after(game, course.state, event), (*course.events, event)
+    if event.is_chance:
+        return course._replace(state=state, events=events)
+    path = course.path.copy()
+    reach(game.rules, path, course.state)
+    return Course(state, course.plies + 1, path, events)
+
+
+def moves_of(game: Game, course: Course) -> list[int]:
+    """Codes of the legal moves with distinct results, in the game's order."""
+    codes, rows = game.buffers()
+    return [int(code) for code in codes[: expand(game.rules, course.path, course.state, codes, rows)]]
+
+
+def is_over(game: Game, course: Course) -> bool:
+    return bool(end(game.rules, course.path, course.state, course.plies)[0])
 
 
 def replay(game: Game, record: GameRecord) -> Iterator[tuple[Any, Event]]:
@@ -80,11 +118,13 @@ def replay(game: Game, record: GameRecord) -> Iterator[tuple[Any, Event]]:
         state = after(game, state, event)
 
 
+def course_of(game: Game, start: Any, events: Iterable[Event]) -> Course:
+    """The game that these events make of its start."""
+    return functools.reduce(functools.partial(follow, game), events, begin(game, start))
+
+
 def final_state(game: Game, record: GameRecord) -> Any:
-    state = record.start
-    for event in record.events:
-        state = after(game, state, event)
-    return state
+    return course_of(game, record.start, record.events).state
 
 
 def turn_of(game: Game, start: Any, state: Any) -> int:
@@ -92,13 +132,12 @@ def turn_of(game: Game, start: Any, state: Any) -> int:
     return (int(game.rules.seat(state)) - int(game.rules.seat(start))) % game.rules.num_players
 
 
-def payoffs_of(game: Game, start: Any, state: Any, plies: int = 0) -> tuple[float, ...] | None:
-    """What a game that has come to `state` in so many moves is worth to each player, in the order of turns; None while
-    it is on."""
-    if not end(game.rules, state, plies)[0]:
+def payoffs_of(game: Game, start: Any, course: Course) -> tuple[float, ...] | None:
+    """What the game is worth to each player, in the order of turns from `start`; None while it is on."""
+    if not is_over(game, course):
         return None
     out = np.empty(game.rules.num_players)
-    payoffs_by_seat(game.rules, state, out)
+    payoffs_by_seat(game.rules, course.state, out)
     first = int(game.rules.seat(start))
     return tuple(float(out[(first + i) % len(out)]) + 0.0 for i in range(len(out)))
 
@@ -108,13 +147,16 @@ def event_text(game: Game, state: Any, event: Event) -> str:
     return game.chance_text(state, event.code) if event.is_chance else game.move_text(state, event.code)
 
 
-def read_event(game: Game, state: Any, text: str, plies: int) -> Event:
-    """The chance outcome or the legal move that a text names, after so many moves of a game; raises InputError."""
-    if end(game.rules, state, plies)[0]:
+def read_event(game: Game, course: Course, text: str) -> Event:
+    """The chance outcome or the legal move that a text names; raises InputError."""
+    if is_over(game, course):
         raise InputError(f"{text!r} comes after the end of the game")
-    if game.rules.num_chance(state) > 0:
-        return Event(True, game.find_chance(state, text))
-    return Event(False, game.find_move(state, text))
+    if game.rules.num_chance(course.state) > 0:
+        return Event(True, game.find_chance(course.state, text))
+    move = game.find_move(course.state, text)
+    if is_forbidden(game.rules, course.path, game.rules.play(course.state, move)):
+        raise InputError(f"{text!r} leads to a position that has occurred before, which is forbidden")
+    return Event(False, move)
 
 
 # --- JSON lines ---------------------------------------------------------------------------------------------------
@@ -153,15 +195,14 @@ def _from_json(game: Game, line: str, where: str) -> GameRecord:
     if len(players) != game.rules.num_players:
         raise InputError(f"{where}: {len(players)} players; {game.name} has {game.rules.num_players}")
     start = _start(game, fields.get("start", START), where)
-    state, events, plies = start, [], 0
+    course = begin(game, start)
     for number, step in enumerate(steps, start=1):
         try:
-            events.append(read_event(game, state, step, plies))
+            course = follow(game, course, read_event(game, course, step))
         except InputError as error:
             raise InputError(f"{where}, step {number}: {error}") from None
-        state, plies = after(game, state, events[-1]), plies + (not events[-1].is_chance)
-    payoffs = payoffs_of(game, start, state, plies) or _payoffs(game, fields.get("payoffs"), where)
-    return GameRecord(start, tuple(players), tuple(events), payoffs)
+    payoffs = payoffs_of(game, start, course) or _payoffs(game, fields.get("payoffs"), where)
+    return GameRecord(start, tuple(players), course.events, payoffs)
 
 
 def _texts(fields: dict[str, Any], name: str, where: str) -> list[str]:
@@ -210,9 +251,8 @@ def read_lines(game: Game, text: str, moves_of: Callable[[str], list[int]]) -> l
         except InputError as error:
             raise InputError(f"game {number}: {error}") from None
         unnamed = tuple(f"player {i + 1}" for i in range(game.rules.num_players))
-        record = GameRecord(initial_state(game), unnamed, events, None)
-        final = final_state(game, record)
-        records.append(record._replace(payoffs=payoffs_of(game, record.start, final, len(events))))
+        course = course_of(game, initial_state(game), events)
+        records.append(GameRecord(initial_state(game), unnamed, events, payoffs_of(game, initial_state(game), course)))
     return records
 
 

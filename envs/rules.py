@@ -8,7 +8,7 @@ import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from deltaw.envs import rules_type  # noqa: F401 - tells Numba what the rules of a game are
-from deltaw.envs.bits import mix
+from deltaw.envs.bits import mix, unit
 from deltaw.envs.game import Rules
 from deltaw.envs.kernel import JIT, kernel
 from deltaw.envs.tuples import TUPLES, active_entries
@@ -46,31 +46,55 @@ def make_rules(
     spell: Any = None,
     observation_size: int = 0,
     observe: Any = None,
+    repetition: int = 0,
+    path_plies: int = 0,
+    repetition_key: Any = None,
+    reversible: Any = None,
+    information_key: Any = None,
+    determinize: Any = None,
+    sample_chance: Any = None,
+    only_deals: bool = False,
 ) -> Rules:
-    """A game's `Rules`: its own kernels, and defaults for the optional ones."""
+    """A game's `Rules`: its own kernels, and defaults for the optional ones.
+
+    Raises ValueError for kernels that are missing: `payoffs` of a game for more than two, `repetition_key` and
+    `path_plies` where a repetition means something. A game with chance but without `chance` needs `sample_chance`.
+    """
     width = len(state._fields)  # type: ignore[attr-defined]
     if num_players > 2 and payoffs is None:
         raise ValueError(f"a game of {num_players} players needs `payoffs`")
+    if (repetition != 0) != (repetition_key is not None) or (repetition != 0) != (path_plies > 0):
+        raise ValueError("`repetition`, `repetition_key` and `path_plies` belong together")
+    if num_chance is not None and chance is None and sample_chance is None:
+        raise ValueError("a game with chance events needs `chance` or `sample_chance`")
     load, store = _row_kernels(state, width)
+    key = key or _mixed_key(store, width)
+    num_chance, exact_chance = num_chance or _no_chance, num_chance is None or chance is not None
+    chance = chance or _certain
     return Rules(
         initial=initial,
         seat=seat,
         legal_moves=legal_moves,
         play=play,
         outcome=outcome,
-        num_chance=num_chance or _no_chance,
-        chance=chance or _certain,
+        num_chance=num_chance,
+        chance=chance,
         features=_or_tuples(features, tuple_cells or cells, seat, num_cells) if tuple_values else features,
         expand=expand or _expand_by_playing(legal_moves, play, store),
         load=load,
         store=store,
         cells=cells,
         tuple_cells=tuple_cells or cells,
-        key=key or _mixed_key(store, width),
+        key=key,
         noisy=noisy or unmarked,
         null=null or _no_null,
         score=score or _score_by_outcome(outcome),
         payoffs=payoffs or _payoffs_by_outcome(outcome),
+        repetition_key=repetition_key or _never_repeats,
+        reversible=reversible or _all_reversible(path_plies),
+        information_key=information_key or key,
+        determinize=determinize or _all_seen,
+        sample_chance=sample_chance or _sample_by_probability(num_chance, chance),
         action_mask=action_mask or _mask_by_moves(legal_moves, max_moves),
         spell=spell or _spell_whole_move,
         observe=observe or _observe_cells(cells, num_cells),
@@ -83,6 +107,11 @@ def make_rules(
         num_actions=num_actions or max_moves,
         observation_size=observation_size or num_cells,
         tuple_values=tuple_values,
+        repetition=repetition,
+        path_plies=path_plies,
+        hidden=determinize is not None,
+        exact_chance=exact_chance,
+        only_deals=only_deals,
         exact_key=exact_key,
         outcomes=outcomes,
     )
@@ -149,6 +178,16 @@ def _no_null(state):
 
 
 @kernel
+def _never_repeats(state):
+    return np.int64(0)
+
+
+@kernel
+def _all_seen(state, word):
+    return state
+
+
+@kernel
 def _spell_whole_move(state, word, action):
     return action, True
 
@@ -192,6 +231,35 @@ def _payoffs_by_outcome(outcome):
         out[1] = -out[0]
 
     return payoffs
+
+
+def _all_reversible(path_plies):
+    @kernel
+    def reversible(state):
+        return np.int64(path_plies)
+
+    return reversible
+
+
+def _sample_by_probability(num_chance, chance):
+    @kernel
+    def sample_chance(state, word):
+        after, _ = chance(state, listed_outcome(num_chance, chance, state, word))
+        return after
+
+    return sample_chance
+
+
+@kernel
+def listed_outcome(num_chance, chance, state, word):
+    """Number of the outcome of a chance node that 63 random bits decide."""
+    k, left = num_chance(state), unit(word)
+    for i in range(k):
+        _, probability = chance(state, i)
+        left -= probability
+        if left < 0.0:
+            return i
+    return k - 1
 
 
 def _mask_by_moves(legal_moves, max_moves):

@@ -2,7 +2,7 @@
 
     deltaw adapt connect_four START.safetensors points_1 --games 3000 --seeds 1 2 3
 
-The method is told in `learn/selfplay/adapt.py`.
+`learn/selfplay/adapt.py` explains the method.
 """
 
 from __future__ import annotations

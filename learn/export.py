@@ -64,7 +64,7 @@ def _app(raw: DictConfig) -> None:
 
 
 def check_options(raw: DictConfig) -> None:
-    """InputError for settings that do not say what to do."""
+    """Raises InputError for settings that do not say what to export."""
     if not raw.to or bool(raw.run) == bool(raw["from"]):
         raise InputError(f"say what to export and where to: {WANTED}")
     suffix = Path(str(raw.to)).suffix

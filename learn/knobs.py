@@ -1,7 +1,7 @@
 """What a knob may be, written where it is defined: `trace: Share = 0.5`, `levels: Annotated[int, Range(2, 1000)] = 9`.
 
-OmegaConf sees the plain types; `check` finds the rest in the annotations, so that a bad value is one line before
-anything is written.
+OmegaConf checks the plain types. `check` reads the allowed values from the annotations, so that a bad value is refused
+in one line before anything is written.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Seed = Annotated[int, Range(0, 2**63 - 1)]
 
 
 def check(options: Any, prefix: str = "learner.") -> None:
-    """Raise InputError for the first knob of a dataclass, or of one in it, that is not what its annotation asks for."""
+    """Raises InputError for the first knob of a dataclass, nested ones included, that its annotation does not allow."""
     hints = get_type_hints(type(options), include_extras=True)
     for knob in dataclasses.fields(options):
         _check(prefix + knob.name, getattr(options, knob.name), hints[knob.name])

@@ -1,4 +1,4 @@
-"""Draw the strength curves of runs: `deltaw plot RUN RUN ... --by both --to strength.png` (extra `plot`)."""
+"""Draw the strength curves of runs: `deltaw plot RUN RUN ... --by both --to strength.png`."""
 
 from __future__ import annotations
 

@@ -1,16 +1,17 @@
 """A training run as one HTML file: `deltaw report outputs/connect_four/RUN --to report.html`.
 
-What was trained and how, the strength curve with its interval, the learned weights drawn on the board
-(`learn/watch/report_weights.py`), calibration, what the evaluator thinks of the game's probe positions, and a sample
-game with boards and values. The file needs no network and no other file. A run that is still going on has a report as
-well: of its last checkpoint.
+The page shows what was trained and how, the strength curve with its interval, the learned weights drawn on the board
+(`learn/watch/report_weights.py`), calibration, the values of the game's probe positions, and a sample game with boards
+and values. It needs no network and no other file. The report of a run that is still going on shows its last checkpoint.
 
-From the run's folder it reads evaluator.safetensors, strength.jsonl and .hydra/; only the first must be there.
+The command reads evaluator.safetensors, strength.jsonl and .hydra/ in the run's folder; only the first must be there.
+The page itself is the template `learn/watch/report.html.jinja`.
 """
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,38 +22,35 @@ from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.turn import roll
-from deltaw.learn.run.strength import INTERVAL
 from deltaw.learn.selfplay.sample import SAMPLE_SEED, Sample, outcome_values, play_sample, reliability, scores, typical
-from deltaw.learn.watch.curves import read_records, read_yaml
-from deltaw.learn.watch.pictures import outcome_color, two_sided
-from deltaw.learn.watch.report_page import (
-    Series,
-    curves,
-    details,
-    element,
-    figure,
-    heading,
-    histogram,
-    page,
-    paragraph,
-    picture,
-    reliability_chart,
-    row,
-    table,
+from deltaw.learn.watch.charts import error_chart, reliability_chart, strength_chart, value_chart
+from deltaw.learn.watch.curves import AXES, Curve, read_records, read_yaml
+from deltaw.learn.watch.pictures import (
+    FAINT,
+    INK,
+    PAPER,
+    SOFT,
+    Picture,
+    embedded_chart,
+    embedded_image,
+    outcome_color,
+    two_sided,
 )
-from deltaw.learn.watch.report_weights import weights_part
+from deltaw.learn.watch.report_board import ink, shade
+from deltaw.learn.watch.report_weights import feature_weights, table_weights
+from deltaw.search.analysis.template import template
 from deltaw.search.evaluators.evaluator import Evaluator, Opinion, load_evaluator, write_whole
 
 BOARDS = 80
 """of a sample game, at most: of a longer one every second, third ... position"""
-BOARD_WIDTH = 250
-"""pixels of a board in the report, at most"""
+BOARD_WIDTH, UNIT_WIDTH = 250, 270
+"""pixels, at most: of a board in the report, of the weights of a unit"""
 RECORD = {"games", "seconds", "opponent", "ppg", "standard_error", "match_games"}
 """what a measurement says (learn/run/strength.py)"""
 
 
 class Run(NamedTuple):
-    """What a run's folder tells."""
+    """What is in a run's folder."""
 
     folder: Path
     evaluator: Evaluator
@@ -72,6 +70,14 @@ class Run(NamedTuple):
         measured = max((int(r["games"]) for r in self.records), default=0)
         known = self.evaluator.description.trained.get("games")
         return known if isinstance(known, int) else measured
+
+    @property
+    def opponents(self) -> list[str]:
+        return list(dict.fromkeys(str(r["opponent"]) for r in self.records))
+
+    def against(self, opponent: str) -> list[dict[str, Any]]:
+        """The measurements, in order."""
+        return [r for r in self.records if r["opponent"] == opponent]
 
     @property
     def seconds(self) -> float:
@@ -104,34 +110,36 @@ def read_run(folder: Path) -> Run:
     records = read_records(folder) if curve.exists() and curve.stat().st_size else []
     if not all(isinstance(r, dict) and r.keys() >= RECORD for r in records):
         raise InputError(f"{curve} is no strength curve: each line needs {', '.join(sorted(RECORD))}")
-    overrides = read_overrides(folder / ".hydra" / "overrides.yaml")
-    command = shlex.join(["deltaw", "train", *overrides]) if overrides is not None else ""
-    return Run(folder, load_evaluator(file), read_yaml(folder / ".hydra" / "config.yaml"), command, records)
-
-
-def read_overrides(file: Path) -> list[str] | None:
-    """The words of the command line, as Hydra noted them; None where it did not."""
-    try:
-        words = yaml.safe_load(file.read_text())
-    except (OSError, yaml.YAMLError):
-        return None
-    return [str(word) for word in words] if isinstance(words, list) else None
+    overrides = read_yaml(folder / ".hydra" / "overrides.yaml", list)
+    command = shlex.join(["deltaw", "train", *map(str, overrides)]) if overrides is not None else ""
+    return Run(folder, load_evaluator(file), read_yaml(folder / ".hydra" / "config.yaml", dict) or {}, command, records)
 
 
 def report(run: Run) -> str:
     """The page."""
-    sample = play_sample(run.evaluator) if run.game.rules.num_players == 2 else None
-    rows = sample.rows if sample is not None else np.empty((0, run.game.rules.width), np.int64)
-    title = f"{run.game.title}: {kind_text(run.evaluator)}"
-    body = [heading(title, 1), paragraph(headline(run), "headline"), *_facts(run), heading("Strength"), *_strength(run)]
-    body += [heading("What was learned"), *weights_part(run.evaluator, rows)]
-    if sample is not None and len(rows):
-        body += [heading("Do its predictions come true?"), *_calibration(run.evaluator, sample)]
-    if run.game.probes:
-        body += [heading("Positions to watch"), _probes(run.evaluator)]
-    if sample is not None and len(rows):
-        body += [heading("A game against itself"), *_game(run.evaluator, sample)]
-    return page(title, body)
+    game, evaluator = run.game, run.evaluator
+    sample = play_sample(evaluator) if game.rules.num_players == 2 else None
+    rows = sample.rows if sample is not None else np.empty((0, game.rules.width), np.int64)
+    played = sample if len(rows) else None
+    return template(Path(__file__).with_name("watch") / "report.html.jinja").render(
+        run=run,
+        evaluator=evaluator,
+        title=f"{game.title}: {kind_text(evaluator)}",
+        headline=headline(run),
+        facts=_facts(run),
+        settings=yaml.safe_dump(run.settings, sort_keys=False, allow_unicode=True) if run.settings else "",
+        strength=_strength(run) if run.records else None,
+        features=feature_weights(evaluator, rows),
+        tables=table_weights(evaluator, rows),
+        calibration=_calibration(evaluator, played) if played else None,
+        probes=[_probe(evaluator, label, position) for label, position in game.probes],
+        played=_played(evaluator, played) if played else None,
+        colors={"paper": PAPER, "ink": INK, "soft": SOFT, "faint": FAINT, "good": shade(0.8, 1), "bad": shade(-0.8, 1)},
+        shade=shade,
+        ink=ink,
+        board_width=BOARD_WIDTH,
+        unit_width=UNIT_WIDTH,
+    )
 
 
 # --- what was trained ---------------------------------------------------------------------------------------------
@@ -152,10 +160,9 @@ def headline(run: Run) -> str:
     """The run in one line: learner, games, minutes, and the last measurement against its first opponent."""
     parts = [learner_name(run), f"{run.games:,} games"]
     if run.records:
-        first = str(run.records[0]["opponent"])
-        last = [r for r in run.records if r["opponent"] == first][-1]
+        last = run.against(run.opponents[0])[-1]
         parts[1] += f" in {f'{run.seconds / 60:.1f} minutes' if run.seconds >= 100 else f'{run.seconds:.1f} seconds'}"
-        parts.append(f"{last['ppg']:+.3f} ± {last['standard_error']:.3f} points a game against {first}")
+        parts.append(f"{last['ppg']:+.3f} ± {last['standard_error']:.3f} points a game against {last['opponent']}")
     return ", ".join(part for part in parts if part)
 
 
@@ -165,7 +172,7 @@ def learner_name(run: Run) -> str:
     return str(named or run.evaluator.description.trained.get("method", ""))
 
 
-def _facts(run: Run) -> list[str]:
+def _facts(run: Run) -> list[tuple[str, str]]:
     description = run.evaluator.description
     heads = {
         "classes": f"a chance for each outcome ({', '.join(f'{o:+d}' for o in description.outcomes)})",
@@ -184,11 +191,7 @@ def _facts(run: Run) -> list[str]:
         ("minutes of training", f"{run.seconds / 60:.2f}" if run.records else "unknown"),
         ("folder", run.folder.name),
     ]
-    facts = table((), [(name, text) for name, text in lines if text != "unknown"])
-    if not run.settings:
-        return [facts]
-    text = yaml.safe_dump(run.settings, sort_keys=False, allow_unicode=True)
-    return [facts, details("all settings", element("pre", text))]
+    return [(name, text) for name, text in lines if text != "unknown"]
 
 
 def _budget(run: Run) -> str:
@@ -204,142 +207,107 @@ def _budget(run: Run) -> str:
 
 # --- strength -----------------------------------------------------------------------------------------------------
 
-
-def _strength(run: Run) -> list[str]:
-    if not run.records:
-        return [paragraph("Nothing has been measured yet.")]
-    opponents = list(dict.fromkeys(str(r["opponent"]) for r in run.records))
-    minutes = run.seconds > 180
-    charts = []
-    for key, factor, label in (
-        ("games", 1.0, "games of training"),
-        ("seconds", 1 / 60 if minutes else 1.0, f"{'minutes' if minutes else 'seconds'} of training"),
-    ):
-        lines = [_series(run.records, opponent, key, factor) for opponent in opponents]
-        charts.append(figure(curves(lines, label, "points a game"), ""))
-    last = [[r for r in run.records if r["opponent"] == opponent][-1] for opponent in opponents]
-    note = (
-        f"The bands are 95 % intervals; points a game are wins minus losses where a win counts one.{_how(run.settings)}"
-    )
-    if any(name.startswith("past_") for name in opponents):
-        note += " past_1_2 is the run itself after half of the games."
-    numbers = table(HEAD, [_line(r) for r in last], numbers=range(1, len(HEAD)))
-    everything = table(HEAD, [_line(r) for r in run.records], numbers=range(1, len(HEAD)))
-    return [row(charts), paragraph(note, "note"), numbers, details("all measurements", everything)]
-
-
-def _how(settings: dict[str, Any]) -> str:
-    """What is special about the measurements."""
-    measured = settings.get("measure")
-    measured = measured if isinstance(measured, dict) else {}
-    text = f" Both players' moves are random with probability {measured['noise']}." if measured.get("noise") else ""
-    text += " The evaluator always begins." if measured.get("first_only") else ""
-    searches = measured.get("searches")
-    named = ", ".join(map(str, searches)) if isinstance(searches, list) else ""
-    return text + (
-        f" It plays at 1 ply, and where a search follows the opponent's name with that: {named}." if named else ""
-    )
-
-
 HEAD = ("against", "games of training", "seconds", "points a game", "± one standard error", "games measured")
 
 
-def _line(r: dict[str, Any]) -> list[str]:
-    return [
-        str(r["opponent"]),
-        f"{r['games']:,}",
-        f"{r['seconds']:,.1f}",
-        f"{r['ppg']:+.3f}",
-        f"{r['standard_error']:.3f}",
-        f"{r['match_games']:,}",
-    ]
+def _strength(run: Run) -> dict[str, Any]:
+    curves = [Curve(opponent, "", run.against(opponent)) for opponent in run.opponents]
+    return {
+        "charts": [embedded_chart(strength_chart(curves, by), f"points a game by {by}") for by in AXES],
+        "conditions": _conditions(run.settings.get("measure")),
+        "last": [HEAD, *(_line(curve.records[-1]) for curve in curves)],
+        "all": [HEAD, *map(_line, run.records)],
+    }
 
 
-def _series(records: list[dict[str, Any]], opponent: str, key: str, factor: float) -> Series:
-    mine = [r for r in records if r["opponent"] == opponent]
-    x, y, error = (np.array([float(r[name]) for r in mine]) for name in (key, "ppg", "standard_error"))
-    return Series(opponent, x * factor, y, INTERVAL * np.nan_to_num(error))  # one pair of games has no error
+def _conditions(measured: Any) -> str:
+    """What is special about the measurements."""
+    measured = measured if isinstance(measured, dict) else {}
+    searches = measured.get("searches")
+    parts = []
+    if measured.get("noise"):
+        parts.append(f"Both players' moves are random with probability {measured['noise']}.")
+    if measured.get("first_only"):
+        parts.append("The evaluator always begins.")
+    if searches and isinstance(searches, list):
+        named = ", ".join(map(str, searches))
+        parts.append(f"It plays at 1 ply, and where a search follows the opponent's name with that: {named}.")
+    return " ".join(parts)
+
+
+def _line(r: dict[str, Any]) -> tuple[str, ...]:
+    counts = f"{r['games']:,}", f"{r['seconds']:,.1f}"
+    return str(r["opponent"]), *counts, f"{r['ppg']:+.3f}", f"{r['standard_error']:.3f}", f"{r['match_games']:,}"
 
 
 # --- predictions --------------------------------------------------------------------------------------------------
 
 
-def _calibration(evaluator: Evaluator, sample: Sample) -> list[str]:
+def _calibration(evaluator: Evaluator, sample: Sample) -> dict[str, Any]:
     found = reliability(*scores(evaluator, sample))
-    games = len(np.unique(sample.game))
-    spread = float(np.sqrt(np.mean(sample.errors**2)))
-    what = "chance to win, a draw counting half" if evaluator.gives_chances else "value, scaled to 0 .. 1"
-    text = (
-        f"{games} games against itself, {len(sample.rows):,} positions. Predicted score ({what}) and the score "
-        f"that came true differ by {found.error:.3f} on average (expected calibration error). From one position to the "
-        f"next the value jumps by {spread:.3f} (root mean square of the TD error)."
-    )
-    circle = figure(reliability_chart(found), "a circle for each tenth of the scores, its area the share of positions")
-    largest = float(np.abs(sample.errors).max()) or 1.0
-    counts, edges = np.histogram(sample.errors, bins=40, range=(-largest, largest))
-    errors = figure(histogram(counts, edges, "TD error"), "how far values jump from one position to the next")
-    return [paragraph(text), row([circle, errors])]
+    bins = [(f"{p:.3f}", f"{s:.3f}", f"{n:,}") for p, s, n in zip(*found, strict=True)]
+    return {
+        "games": len(np.unique(sample.game)),
+        "positions": len(sample.rows),
+        "error": found.error,
+        "jump": float(np.sqrt(np.mean(sample.errors**2))),
+        "circles": embedded_chart(reliability_chart(found), "score that came true by predicted score"),
+        "errors": embedded_chart(error_chart(sample.errors), "shares of TD errors"),
+        "bins": [("predicted", "came true", "positions"), *bins],
+    }
 
 
 # --- positions ----------------------------------------------------------------------------------------------------
 
 
-def _probes(evaluator: Evaluator) -> str:
+class Board(NamedTuple):
+    picture: Picture
+    caption: str
+    bar: Sequence[tuple[str, float, str]] = ()
+    """text, share and colour of each of its parts"""
+
+
+def _probe(evaluator: Evaluator, label: str, position: str) -> Board:
     game = evaluator.game
-    figures = []
-    for label, position in game.probes:
-        state = game.parse(position)
-        opinion = evaluator.opinion(state)
-        board = picture(game.draw(state), BOARD_WIDTH, f"{label}: {position}")
-        caption = f"{label}: {opinion.value:+.3f} for the side to move"
-        figures.append(figure(board + chances_bar(game, opinion), caption, BOARD_WIDTH))
-    return row(figures)
+    state = game.parse(position)
+    opinion = evaluator.opinion(state)
+    picture = embedded_image(game.draw(state), BOARD_WIDTH, f"{label}: {position}")
+    return Board(picture, f"{label}: {opinion.value:+.3f} for the side to move", chances_bar(game, opinion))
 
 
-def chances_bar(game: Game, opinion: Opinion) -> str:
-    """The chance of every outcome, best first, as parts of a bar."""
+def chances_bar(game: Game, opinion: Opinion) -> list[tuple[str, float, str]]:
+    """The chance of every outcome, best first."""
     outcomes = game.rules.outcomes if opinion.chances else (-1, 1)
     chances = opinion.chances or two_sided(opinion.value, max(game.rules.outcomes))
-    parts = [
-        element(
-            "span", title=f"{o:+d}: {p:.1%}", style=f"width:{100 * p:.1f}%;background:{outcome_color(o, max(outcomes))}"
-        )
-        for o, p in reversed(list(zip(outcomes, chances, strict=True)))
-    ]
-    return element("div", "".join(parts), class_="bar", raw=True)
+    parts = [(f"{o:+d}: {p:.1%}", p, outcome_color(o, max(outcomes))) for o, p in zip(outcomes, chances, strict=True)]
+    return parts[::-1]
 
 
-def _game(evaluator: Evaluator, sample: Sample) -> list[str]:
-    """The sample game of median length: its value curve, and its boards."""
-    game, number = evaluator.game, typical(sample)
-    index = np.flatnonzero(sample.game == number)
-    seats = [game.rules.seat(game.unrow(sample.rows[n])) for n in index]
-    values = sample.outputs[index].astype(float) @ outcome_values(evaluator)
-    for_first = np.where(np.array(seats) == 0, values, -values)
-    line = Series("", sample.ply[index].astype(float), for_first, np.zeros(len(index)))
-    most = float(max(game.rules.outcomes))
-    chart = curves([line], "ply", "value for the first player", (-1.05 * most, 1.05 * most))
-    result = int(sample.results[index[-1]]) * (1 if seats[-1] == 0 else -1)
+def _played(evaluator: Evaluator, sample: Sample) -> dict[str, Any]:
+    """The sample game of median length."""
+    game, index = evaluator.game, np.flatnonzero(sample.game == typical(sample))
+    sides = np.array([1 if game.rules.seat(game.unrow(sample.rows[n])) == 0 else -1 for n in index])
+    values = sides * (sample.outputs[index].astype(float) @ outcome_values(evaluator))
+    chart = value_chart(sample.ply[index], values, float(max(game.rules.outcomes)))
     step = -(-len(index) // BOARDS)
-    shown = f"Every {step}th position is shown. " if step > 1 else ""
-    begun = "" if game.rules.max_chance else "It begins with a few random moves. "
-    text = (
-        f"{len(index)} moves at 1 ply, the game of median length of the sample; it ends {result:+d} for the first "
-        f"player. {begun}{shown}Values are for the side to move, before the dice where there are any."
-    )
-    boards = [_board(evaluator, sample, int(n)) for n in index[::step]]
-    return [paragraph(text), chart, row([*boards, _end(game, sample, int(index[-1]))])]
+    return {
+        "plies": len(index),
+        "result": int(sides[-1] * sample.results[index[-1]]),
+        "step": step,
+        "curve": embedded_chart(chart, "value for the first player by ply"),
+        "boards": [*(_board(evaluator, sample, int(n)) for n in index[::step]), _end(game, sample, int(index[-1]))],
+    }
 
 
-def _board(evaluator: Evaluator, sample: Sample, n: int) -> str:
+def _board(evaluator: Evaluator, sample: Sample, n: int) -> Board:
     """One position of a sample game: the board, the value, and the move that was made."""
     game = evaluator.game
     state = _rolled(game, sample, n)
     value = float(sample.outputs[n] @ outcome_values(evaluator))
     text = game.move_text(state, int(sample.moves[n]))
     seat = game.rules.seat(state)
-    board = picture(game.draw(state), BOARD_WIDTH, game.format(state))
-    return figure(board, f"{sample.ply[n]}. {('first', 'second')[seat]}, {value:+.3f}: {text}", BOARD_WIDTH)
+    picture = embedded_image(game.draw(state), BOARD_WIDTH, game.format(state))
+    return Board(picture, f"{sample.ply[n]}. {('first', 'second')[seat]}, {value:+.3f}: {text}")
 
 
 def _rolled(game: Game, sample: Sample, n: int) -> Any:
@@ -349,10 +317,10 @@ def _rolled(game: Game, sample: Sample, n: int) -> Any:
     return game.state(*(int(field) for field in state))
 
 
-def _end(game: Game, sample: Sample, n: int) -> str:
+def _end(game: Game, sample: Sample, n: int) -> Board:
     state = game.rules.play(_rolled(game, sample, n), int(sample.moves[n]))
     end = game.state(*(int(field) for field in state))
-    return figure(picture(game.draw(end), BOARD_WIDTH, game.format(end)), "the end", BOARD_WIDTH)
+    return Board(embedded_image(game.draw(end), BOARD_WIDTH, game.format(end)), "the end")
 
 
 if __name__ == "__main__":

@@ -31,14 +31,14 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.record import read_games
 from deltaw.envs.texts import whole
-from deltaw.search.analysis.answers import TABLE_MOVES, Answers, PlyAnswers, SearchAnswers, SolveAnswers
+from deltaw.search.analysis.answers import TABLE_MOVES, AgentAnswers, Answers, SolveAnswers
 from deltaw.search.analysis.batch import PIPED_WIDTH, _dice_list, answer, read_position, run_batch, shielded
 from deltaw.search.analysis.review import WORST, as_table, review
 from deltaw.search.analysis.review import as_json as review_json
 from deltaw.search.analysis.rollout import CANDIDATES, USUAL_NOISE, RollOutAnswers
-from deltaw.search.evaluators.named import compiled, default_evaluator, find_evaluator, only_by_plies
+from deltaw.search.evaluators.named import default_evaluator, find_evaluator
 from deltaw.search.players.agent import Agent
-from deltaw.search.players.searcher import ENGINE, Limits, Searcher, default_algorithm
+from deltaw.search.players.how import ENGINE, Limits, read_how, settle
 from deltaw.search.terminal.progress import counting
 from deltaw.search.tree.algorithm import algorithms
 
@@ -124,42 +124,24 @@ def _check(options: Namespace) -> None:
         raise InputError("--seed, --noise and --threads belong to --rollout")
     if options.rollout and options.solve:
         raise InputError("--solve is exact: there is nothing to roll out")
-    if _searches(options) and (options.plies or options.candidates):
-        raise InputError("--plies and --candidates do not go with --algorithm, --depth, --seconds, --nodes and --solve")
-    if options.solve and (options.algorithm or options.evaluator):
-        raise InputError("--solve needs no --algorithm and no --evaluator: the score is exact")
-
-
-def _searches(options: Namespace) -> bool:
-    limits = (options.algorithm, options.depth, options.seconds, options.nodes)
-    return options.solve or any(limit is not None for limit in limits)
+    if options.solve and (options.algorithm or options.evaluator or options.plies or options.candidates):
+        raise InputError("--solve needs no --algorithm, --evaluator, --plies and --candidates: the score is exact")
 
 
 def _answers(game: Game, options: Namespace) -> Answers:
-    limits = Limits(options.depth, options.seconds, options.nodes)
     if options.solve:
-        return SolveAnswers(game, limits)
+        return SolveAnswers(game, Limits(options.depth, options.seconds, options.nodes))
     if options.rollout:
         keyed = {"noise": options.noise, "candidates": options.top or CANDIDATES, "threads": options.threads}
         return RollOutAnswers(_agent(game, options), options.rollout, options.seed, **keyed)
-    evaluator = find_evaluator(game, options.evaluator) if options.evaluator else default_evaluator(game)
-    if _by_plies(game, evaluator, options):
-        return PlyAnswers(_agent(game, options))
-    return SearchAnswers(Searcher(game, compiled(evaluator), options.algorithm, limits))
-
-
-def _by_plies(game: Game, evaluator: Any, options: Namespace) -> bool:
-    by_plies = game.rules.max_chance > 0 or options.plies or options.candidates or only_by_plies(evaluator)
-    return bool(by_plies) and not _searches(options)
+    return AgentAnswers(_agent(game, options))
 
 
 def _agent(game: Game, options: Namespace) -> Agent:
     """Who ranks moves: by plies or by a search."""
     evaluator = find_evaluator(game, options.evaluator) if options.evaluator else default_evaluator(game)
-    if _by_plies(game, evaluator, options):
-        return Agent(game, evaluator, plies=options.plies or 1, candidates=options.candidates or 0)
-    limits = Limits(options.depth, options.seconds, options.nodes)
-    return Agent(game, evaluator, algorithm=options.algorithm or default_algorithm(game), limits=limits)
+    how = settle(game, evaluator, read_how(options, candidates=0), plies=1)
+    return Agent(game, evaluator, **how._asdict())
 
 
 def review_match(game: Game, options: Namespace) -> int:

@@ -86,9 +86,7 @@ def parser() -> Parser:
     p.add_argument("--first-only", action="store_true", help="the first player begins every game: no pairs")
     p.add_argument("--slots", type=int, default=SLOTS, help="games side by side (default %(default)s)")
     p.add_argument("--threads", type=int, help="default: one a core; changes no result")
-    p.add_argument(
-        "--plot", metavar="FILE", help="of a round robin: draw the cross table as .png, .svg or .pdf (extra plot)"
-    )
+    p.add_argument("--plot", metavar="FILE", help="of a round robin: draw the cross table as .png, .svg or .pdf")
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
     return p
 
@@ -166,7 +164,7 @@ def find_luck(game: Game, options: Any, first: Player, second: Player) -> tuple[
 def is_slow(text: str, plies: int) -> bool:
     """Whether a player takes much longer for a move than 1 ply of its evaluator does."""
     spec = parse_player(text)
-    return spec.searches or (spec.plies or plies) > 1 or spec.name == GNUBG
+    return spec.how.searches or (spec.how.plies or plies) > 1 or spec.name == GNUBG
 
 
 def start(game: Game, options: Any, first: Player, second: Player, luck: Leaf | None) -> Match:
@@ -303,8 +301,8 @@ def as_json(game: Game, result: MatchResult, luck_name: str | None, options: Any
         "elo": None if difference is None else plain(difference._asdict()),
         "games_per_second": result.games_per_second,
         "luck": luck_name,
-        "plies_first": parse_player(options.first).plies or options.plies,
-        "plies_second": parse_player(options.second).plies or options.opponent_plies,
+        "plies_first": parse_player(options.first).how.plies or options.plies,
+        "plies_second": parse_player(options.second).how.plies or options.opponent_plies,
     }
     return plain(fields)
 

@@ -30,7 +30,7 @@ def parser() -> Parser:
     p.add_argument("--opening-plies", type=int, help="random moves at the start (default 0; 2 for games without dice)")
     p.add_argument("--seed", type=int, default=0, help="of dice and openings (default %(default)s)")
     p.add_argument("--threads", type=int, help="default: one a core; changes no result")
-    p.add_argument("--plot", metavar="FILE", help="draw the cross table: .png, .svg or .pdf (extra plot)")
+    p.add_argument("--plot", metavar="FILE", help="draw the cross table: .png, .svg or .pdf")
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
     return p
 

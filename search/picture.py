@@ -3,7 +3,7 @@
     deltaw picture trees A --depth 2 --algorithm alphabeta --out tree.svg
     deltaw picture tic_tac_toe XO-XO---- --depth 3 --algorithm negascout --out tree.svg
 
-How to read the picture is told in `search/analysis/tree_picture.py`.
+`search/analysis/tree_picture.py` explains how to read the picture.
 """
 
 from __future__ import annotations

@@ -18,26 +18,38 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from deltaw.envs import games
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Baseline, Game
-from deltaw.envs.record import Event, GameRecord, after, check_new, payoffs_of, write_games
-from deltaw.envs.turn import end
+from deltaw.envs.game import Game
+from deltaw.envs.path import outcome
+from deltaw.envs.record import (
+    Course,
+    Event,
+    GameRecord,
+    begin,
+    check_new,
+    follow,
+    is_over,
+    moves_of,
+    payoffs_of,
+    read_event,
+    write_games,
+)
 from deltaw.search.analysis.answers import SIZES, named_chances
-from deltaw.search.analysis.batch import dice_of, read_position, shielded
+from deltaw.search.analysis.batch import read_position, roll_of, shielded
 from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
 from deltaw.search.databases.database import BEAROFF, find_databases, load_databases
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import default_evaluator, find_evaluator, only_by_plies
-from deltaw.search.players.agent import Agent, Known, RankedMove
-from deltaw.search.players.plies import CANDIDATES
-from deltaw.search.players.searcher import NO_LIMITS, Limits, default_algorithm
+from deltaw.search.players.agent import Agent, Knowledge
+from deltaw.search.players.how import UNSAID, How, read_how, settle
 from deltaw.search.solvers.exact import SolvedEndings, find_solver, has_solver
+from deltaw.search.tree.algorithm import RootMove
 
 HINTS = 5
 """moves that `hint` shows"""
@@ -54,6 +66,8 @@ COMMANDS = {
     "quit": "leave (so do Ctrl-C and Ctrl-D)",
 }
 
+PLIES = 2
+"""of the opponent, where nothing is said"""
 SEATS = ("first", "second", "third", "fourth")
 
 Write = Callable[[str], None]
@@ -65,15 +79,6 @@ class Quit(Exception):
 
 class Abandoned(Exception):
     """The person wants a new game."""
-
-
-class Moment(NamedTuple):
-    """A position in a game, to go on from or to come back to."""
-
-    state: Any
-    ply: int
-    events: tuple[Event, ...] = ()
-    """what led here from `Table.start`"""
 
 
 @dataclass
@@ -155,9 +160,9 @@ def play_game(table: Table) -> None:
     person = persons_seat(table)
     first = int(table.game.rules.seat(table.start))
     table.write(f"You move {SEATS[(person - first) % table.game.rules.num_players]}.")
-    history: list[Moment] = []
-    now = Moment(table.start, 0)
-    while not is_over(table, now):
+    history: list[Course] = []
+    now = begin(table.game, table.start)
+    while not is_over(table.game, now):
         try:
             decided = take_turn(table, now, person, history)
         except (Quit, Abandoned, KeyboardInterrupt):
@@ -169,19 +174,15 @@ def play_game(table: Table) -> None:
             table.write(f"You resign: the opponent scores {decided}. {score_text(table)}")
             return
         now = decided
-    keep(table, now, person, finish(table, now.state, person))
+    keep(table, now, person, finish(table, now, person))
 
 
-def is_over(table: Table, now: Moment) -> bool:
-    return bool(end(table.game.rules, now.state, now.ply)[0])
-
-
-def take_turn(table: Table, now: Moment, person: int, history: list[Moment]) -> Moment | int:
+def take_turn(table: Table, now: Course, person: int, history: list[Course]) -> Course | int:
     """What follows `now`: after a chance event, a move of the agent's, or the person's decision; the points of a
     resignation."""
     who = (int(table.game.rules.seat(now.state)) - person) % table.game.rules.num_players
     if table.game.rules.num_chance(now.state) > 0:
-        if not hasattr(now.state, "roll"):
+        if table.game.dice is None:
             return roll(table, now, "Chance decides:")
         return roll(table, now, f"{player_name(table, who)} {'roll' if who == 0 else 'rolls'}")
     return answer(table, now, who) if who else decide(table, now, history)
@@ -203,31 +204,29 @@ def persons_seat(table: Table) -> int:
     return (first + SEATS.index(place)) % players
 
 
-def follow(table: Table, now: Moment, event: Event) -> Moment:
-    state = after(table.game, now.state, event)
-    return Moment(state, now.ply + (not event.is_chance), (*now.events, event))
-
-
-def roll(table: Table, now: Moment, who: str) -> Moment:
+def roll(table: Table, now: Course, who: str) -> Course:
     """One chance outcome, by the dice of this ply."""
-    rules = table.game.rules
-    chances = [rules.chance(now.state, i)[1] for i in range(rules.num_chance(now.state))]
-    i = int(table.random(1, now.ply).choice(len(chances), p=np.array(chances) / sum(chances)))
+    rules, random = table.game.rules, table.random(1, now.plies)
+    if rules.exact_chance:
+        chances = [rules.chance(now.state, i)[1] for i in range(rules.num_chance(now.state))]
+        i = int(random.choice(len(chances), p=np.array(chances) / sum(chances)))
+    else:
+        i = int(random.integers(2**63))
     table.write(f"{who} {table.game.chance_text(now.state, i)}.")
-    return follow(table, now, Event(True, i))
+    return follow(table.game, now, Event(True, i))
 
 
-def answer(table: Table, now: Moment, who: int) -> Moment:
+def answer(table: Table, now: Course, who: int) -> Course:
     """The agent's move, for the player `who` turns after the person."""
     move = int(table.agent.choose(now.state))
     table.write(f"{player_name(table, who)} plays {table.game.move_text(now.state, move)}")
-    return follow(table, now, Event(False, move))
+    return follow(table.game, now, Event(False, move))
 
 
-def finish(table: Table, state: Any, person: int) -> tuple[float, ...]:
+def finish(table: Table, now: Course, person: int) -> tuple[float, ...]:
     """Announce the result and count the points; returns those of the person and the opponents after him."""
-    players = table.game.rules.num_players
-    payoffs = payoffs_of(table.game, state, state)
+    players, state = table.game.rules.num_players, now.state
+    payoffs, drawn = payoffs_of(table.game, state, now), outcome(table.game.rules, now.path, state)[0]
     mover = int(table.game.rules.seat(state))
     turns = ((payoffs or (0.0,) * players)[(person + k - mover) % players] for k in range(players))
     mine = tuple(int(points) if points == int(points) else points for points in turns)
@@ -237,7 +236,7 @@ def finish(table: Table, state: Any, person: int) -> tuple[float, ...]:
         told = ", ".join(f"{player_name(table, k).lower()}: {points:+g}" for k, points in enumerate(mine))
         table.write(f"The game is over: {told}. {score_text(table)}")
     elif mine[0] == 0:
-        table.write(f"{'A draw' if payoffs else 'The game is too long: a draw'}. {score_text(table)}")
+        table.write(f"{'A draw' if drawn else 'The game is too long: a draw'}. {score_text(table)}")
     else:
         size = SIZES.get(int(abs(mine[0])), f"win by {abs(mine[0]):g}")
         how = f" a {size} ({abs(mine[0]):g} points)" if size else ""
@@ -254,7 +253,7 @@ def score_text(table: Table) -> str:
 # --- the record -------------------------------------------------------------------------------------------------------
 
 
-def keep(table: Table, now: Moment, person: int, mine: tuple[float, ...] | None) -> None:
+def keep(table: Table, now: Course, person: int, mine: tuple[float, ...] | None) -> None:
     """Write the game so far, and those before it, to the file, if one was named; `mine`: payoffs of the person and of
     those after him, None for a game that was broken off."""
     if table.record is None or not any(not event.is_chance for event in now.events):
@@ -270,19 +269,16 @@ def keep(table: Table, now: Moment, person: int, mine: tuple[float, ...] | None)
 
 def beginning(game: Game, start: Any) -> tuple[Any, tuple[Event, ...]]:
     """The position before the dice that `start` may hold, and their event: notations of positions leave dice out."""
-    dice = dice_of(game, start)
-    if dice is None:
-        return start, ()
-    before = start._replace(roll=0)
-    return before, (Event(True, game.find_chance(before, "".join(map(str, dice)))),)
+    rolled = roll_of(game, start)
+    return (start, ()) if rolled is None else (rolled[0], (Event(True, rolled[1]),))
 
 
 # --- the person's decision --------------------------------------------------------------------------------------------
 
 
-def decide(table: Table, now: Moment, history: list[Moment]) -> Moment | int:
+def decide(table: Table, now: Course, history: list[Course]) -> Course | int:
     """Ask until the person moves, goes back or resigns: the next moment, or the points of a resignation."""
-    show_decision(table, now.state)
+    show_decision(table, now)
     while True:
         text = table.ask()
         word, _, rest = text.lower().partition(" ")
@@ -292,17 +288,17 @@ def decide(table: Table, now: Moment, history: list[Moment]) -> Moment | int:
             if word == "resign":
                 return resignation(table, rest)
             if word in COMMANDS:
-                obey(table, now.state, word)
-            elif (move := read(table, now.state, text)) is not None:
+                obey(table, now, word)
+            elif (move := read(table, now, text)) is not None:
                 history.append(now)
-                return follow(table, now, Event(False, int(move)))
+                return follow(table.game, now, Event(False, int(move)))
         except InputError as error:
             table.write(str(error))
 
 
-def show_decision(table: Table, state: Any) -> None:
+def show_decision(table: Table, now: Course) -> None:
+    state, moves = now.state, moves_of(table.game, now)
     draw_board(table, state)
-    moves = table.game.moves(state)
     if table.hints:
         show_hint(table, state)
     if len(moves) == 1:
@@ -312,15 +308,15 @@ def show_decision(table: Table, state: Any) -> None:
         table.write(f"Your move ({len(moves)} to choose from, such as {example}):")
 
 
-def read(table: Table, state: Any, text: str) -> int | None:
+def read(table: Table, now: Course, text: str) -> int | None:
     """The move that a person wrote; an empty line plays the only one, if there is only one."""
     if text:
-        return table.game.find_move(state, text)
-    moves = table.game.moves(state)
+        return read_event(table.game, now, text).code
+    moves = moves_of(table.game, now)
     return moves[0] if len(moves) == 1 else None
 
 
-def take_back(table: Table, history: list[Moment]) -> Moment:
+def take_back(table: Table, history: list[Course]) -> Course:
     if not history:
         raise InputError("nothing to undo: this is your first decision of the game")
     table.write("Back to your last decision.")
@@ -339,14 +335,15 @@ def resignation(table: Table, text: str) -> int:
     return int(text)
 
 
-def obey(table: Table, state: Any, word: str) -> None:
+def obey(table: Table, now: Course, word: str) -> None:
     """A command that leaves the position as it is, or ends the game."""
+    state = now.state
     if word == "quit":
         raise Quit
     if word == "new":
         raise Abandoned
     if word == "moves":
-        table.write("\n".join(f"  {table.game.move_text(state, move)}" for move in table.game.moves(state)))
+        table.write("\n".join(f"  {table.game.move_text(state, move)}" for move in moves_of(table.game, now)))
     elif word == "hint":
         show_hint(table, state)
     elif word == "think":
@@ -364,10 +361,10 @@ def show_hint(table: Table, state: Any) -> None:
         table.write(f"  {i}. {move.text:{width}}  {equity_text(move)}")
 
 
-def equity_text(move: RankedMove) -> str:
+def equity_text(move: RootMove) -> str:
     if move.value is None:
         return ""
-    return f"{move.value:+.3f}  ({move.plies} {'ply' if move.plies == 1 else 'plies'})"
+    return f"{move.value:+.3f}  ({move.depth} {'ply' if move.depth == 1 else 'plies'})"
 
 
 def think(table: Table, state: Any) -> None:
@@ -447,8 +444,7 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
         raise InputError(f"{game.name} has {game.rules.num_players} players: nobody moves {options.seat}")
     if options.record:
         check_new(game, options.record)
-    limits = Limits(options.depth, options.seconds)
-    agent = make_agent(game, options.evaluator, options.plies, options.algorithm, limits)
+    agent = make_agent(game, options.evaluator, read_how(options))
     seed = secrets.randbits(31) if options.seed is None else options.seed
     color = sys.stdout.isatty()
     name = Path(options.evaluator).stem if options.evaluator else "deltaw"
@@ -457,25 +453,17 @@ def main(argv: Sequence[str] | None = None, lines: Iterable[str] | None = None) 
     return 0
 
 
-def make_agent(
-    game: Game, name: str | None, plies: int | None, algorithm: str | None = None, limits: Limits = NO_LIMITS
-) -> Agent:
+def make_agent(game: Game, name: str | None, how: How = UNSAID) -> Agent:
     """The opponent: by plies in games of dice, else searching, with the databases of the game. Raises InputError for
     what does not fit."""
     evaluator = find_evaluator(game, name) if name else default_evaluator(game)
-    if plies is not None and (algorithm is not None or limits != NO_LIMITS):
-        raise InputError("--plies does not go with --algorithm, --depth and --seconds")
-    ranks = isinstance(evaluator, Baseline) and evaluator.kind == "rank"
-    searches = algorithm is not None or limits != NO_LIMITS
-    by_plies = only_by_plies(evaluator)
-    if not searches and (plies is not None or by_plies or game.rules.max_chance > 0):
-        return Agent(
-            game, evaluator, plies=plies or (1 if ranks else 2), candidates=CANDIDATES, endings=_endings(game, by_plies)
-        )
-    known: list[Known] = [*load_databases(game)]
+    how = settle(game, evaluator, how, PLIES)
+    if not how.searches:
+        return Agent(game, evaluator, endings=_endings(game, only_by_plies(evaluator)), **how._asdict())
+    known: list[Knowledge] = [*load_databases(game)]
     if has_solver(game):
         known.append(SolvedEndings(find_solver(game)))
-    return Agent(game, evaluator, algorithm=algorithm or default_algorithm(game), limits=limits, databases=known)
+    return Agent(game, evaluator, databases=known, **how._asdict())
 
 
 def _endings(game: Game, by_plies: bool) -> Callable[[Leaf], Leaf] | None:

@@ -12,17 +12,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from deltaw.envs import games
 from deltaw.envs.cli import INTERRUPTED, Parser, guarded
 from deltaw.envs.errors import InputError
-from deltaw.envs.game import Game
 from deltaw.envs.record import GameRecord, check_new, write_games
 from deltaw.search.matches.recording import play_games
-from deltaw.search.players.find import find_player
-from deltaw.search.players.players import Player
-from deltaw.search.players.spec import parse_player
+from deltaw.search.players.find import find_player, plies_of
 from deltaw.search.terminal.progress import counting
 
 
@@ -50,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise InputError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
     game = games.load(options.game)
     check_new(game, options.to)
-    players = [_find(game, text, options) for text in options.players]
+    players = [
+        find_player(game, text, plies_of(text, options.plies), threads=options.threads) for text in options.players
+    ]
     done: list[GameRecord] = []
     try:
         with counting(options.games, "games") as advance:
@@ -65,13 +63,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     write_games(game, options.to, done)
     print(summary(done, [player.name for player in players], options.to))
     return 0
-
-
-def _find(game: Game, text: str, options: Any) -> Player:
-    """The player; --plies is meant for evaluators that look ahead by plies."""
-    spec = parse_player(text)
-    looks_ahead = spec.name in game.baselines or spec.name not in ("random", "perfect")
-    return find_player(game, text, options.plies if looks_ahead and not spec.searches else 1, threads=options.threads)
 
 
 def summary(records: Sequence[GameRecord], names: Sequence[str], path: str) -> str:

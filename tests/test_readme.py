@@ -125,8 +125,6 @@ SMALL_RUN = ("games=4", "measure.games=2", "measure.final_games=2", "measure.pas
 NEEDS = {
     "gnubg": "gnubg_nn",
     "spiel": "pyspiel",
-    "plot": "matplotlib",
-    "--plot": "matplotlib",
 }
 """words of commands that an extra brings"""
 

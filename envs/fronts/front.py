@@ -34,6 +34,7 @@ from gymnasium.error import ResetNeeded
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import START, Game
+from deltaw.envs.path import action_mask, make_path, outcome, reach
 from deltaw.envs.turn import end, payoffs_by_seat
 
 RENDER_MODES = ("ansi", "rgb_array")
@@ -72,6 +73,7 @@ class BoardGameEnv(gym.Env):
         self._state: Any = None
         self._word = 0
         self._plies = 0
+        self._path = make_path(self._game.rules)
         self._over = True
 
     # --- what a search or a test wants to know ---------------------------------------------------------
@@ -154,7 +156,7 @@ class BoardGameEnv(gym.Env):
 
     def _begin(self, options: dict[str, Any], allowed: tuple[str, ...]) -> None:
         state = first_state(self._game, options, allowed)
-        self._state, self._word, self._plies = state, 0, 0
+        self._state, self._word, self._plies, self._path = state, 0, 0, make_path(self._game.rules)
         self._roll()
         self._over = False
 
@@ -178,6 +180,7 @@ class BoardGameEnv(gym.Env):
             self._word = int(word)
 
     def _play(self, move: int) -> None:
+        reach(self._game.rules, self._path, self._state)
         self._state = self._game.rules.play(self._state, move)
         self._word = 0
         self._plies += 1
@@ -186,22 +189,15 @@ class BoardGameEnv(gym.Env):
     def _roll(self) -> None:
         """Draw chance outcomes until somebody can decide or the game is over."""
         rules = self._game.rules
-        while not rules.outcome(self._state)[0]:
-            k = rules.num_chance(self._state)
-            if k == 0:
-                break
-            left = self.np_random.random()
-            for i in range(k):
-                state, probability = rules.chance(self._state, i)
-                left -= probability
-                if left < 0:
-                    break
-            self._state = state
+        while not rules.outcome(self._state)[0] and rules.num_chance(self._state) > 0:
+            # One float is what dice have always taken from the generator; a deal needs all the bits.
+            word = int(self.np_random.random() * 2**63) if rules.exact_chance else self.np_random.integers(2**63)
+            self._state = rules.sample_chance(self._state, word)
 
     def _end(self) -> tuple[bool, bool]:
         """Whether the game has come to its end, and whether it was broken off."""
-        over = bool(self._game.rules.outcome(self._state)[0])
-        self._over = bool(end(self._game.rules, self._state, self._plies)[0])
+        over = bool(outcome(self._game.rules, self._path, self._state)[0])
+        self._over = bool(end(self._game.rules, self._path, self._state, self._plies)[0])
         return over, self._over and not over
 
     def _end_illegally(self, action: Any, reward: float) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -213,7 +209,7 @@ class BoardGameEnv(gym.Env):
     def _mask(self) -> np.ndarray:
         out = np.zeros(self._game.rules.num_actions, np.int8)
         if not self._over:
-            self._game.rules.action_mask(self._state, self._word, out)
+            action_mask(self._game.rules, self._path, self._state, self._word, out)
         return out
 
     def _info(self) -> dict[str, Any]:
@@ -225,7 +221,7 @@ class BoardGameEnv(gym.Env):
         """A game of its own that goes on as this one would. The rules, which nobody changes, are shared."""
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin._np_random = copy.deepcopy(self._np_random)
+        twin._np_random, twin._path = copy.deepcopy(self._np_random), self._path.copy()
         twin.action_space = copy.deepcopy(self.action_space)
         return twin
 

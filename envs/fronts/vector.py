@@ -25,7 +25,9 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.fronts.front import ILLEGAL, RENDER_MODES, check_choice, first_state, single_spaces
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.envs.turn import end, payoffs_by_seat, pick_chance
+from deltaw.envs.path import action_mask, begin_path, make_paths, outcome, reach
+from deltaw.envs.turn import end, payoffs_by_seat
+from deltaw.envs.turn import roll as draw
 
 WORD, PLIES, STEPS, GAME, DRAWS = range(5)
 """columns of the book kept on each row: the move as spelled so far, moves and actions of this game, number of this
@@ -45,15 +47,15 @@ def roll(rules, row, seed, book):
         k = 0 if over else rules.num_chance(state)
         if k == 0:
             return over
-        child, _ = rules.chance(state, pick_chance(rules, state, seed, book[GAME], book[DRAWS]))
-        rules.store(child, row)
+        rules.store(draw(rules, state, seed, book[GAME], book[DRAWS]), row)
         book[DRAWS] += 1
 
 
 @kernel
-def begin(rules, start, row, seed, book):
+def begin(rules, start, row, path, seed, book):
     """The row's next game, from the state `start` [W]."""
     row[:] = start
+    begin_path(rules, path)
     book[WORD] = 0
     book[PLIES] = 0
     book[STEPS] = 0
@@ -63,31 +65,32 @@ def begin(rules, start, row, seed, book):
 
 
 @kernel
-def show(rules, row, word, observation, mask):
+def show(rules, row, path, word, observation, mask):
     """What an agent sees; returns the mover."""
     state = rules.load(row)
     rules.observe(state, word, observation)
-    if rules.outcome(state)[0]:
+    if outcome(rules, path, state)[0]:
         mask[:] = 0
     else:
-        rules.action_mask(state, word, mask)
+        action_mask(rules, path, state, word, mask)
     return rules.seat(state)
 
 
 @kernel
-def act(rules, row, seed, book, action, max_steps):
+def act(rules, row, path, seed, book, action, max_steps):
     """One legal action: (what it did, seat 0's payoff)."""
     state = rules.load(row)
     word, complete = rules.spell(state, book[WORD], action)
     book[WORD] = word
     book[STEPS] += 1
     if complete:
+        reach(rules, path, state)
         rules.store(rules.play(state, word), row)
         book[WORD] = 0
         book[PLIES] += 1
-        if roll(rules, row, seed, book):
+        if roll(rules, row, seed, book) or outcome(rules, path, rules.load(row))[0]:
             return ENDED, payoff_of_seat_0(rules, rules.load(row))
-    if end(rules, rules.load(row), book[PLIES])[0] or 0 < max_steps <= book[STEPS]:
+    if end(rules, path, rules.load(row), book[PLIES])[0] or 0 < max_steps <= book[STEPS]:
         return BROKEN_OFF, 0.0
     return RUNNING, 0.0
 
@@ -100,34 +103,34 @@ def payoff_of_seat_0(rules, state):
 
 
 @kernel
-def begin_all(rules, starts, rows, seeds, books, observations, masks, movers):
+def begin_all(rules, starts, rows, paths, seeds, books, observations, masks, movers):
     """New games in all rows from `starts` [N, W]."""
     for i in range(len(rows)):
-        begin(rules, starts[i], rows[i], seeds[i], books[i])
-        movers[i] = show(rules, rows[i], books[i, WORD], observations[i], masks[i])
+        begin(rules, starts[i], rows[i], paths[i], seeds[i], books[i])
+        movers[i] = show(rules, rows[i], paths[i], books[i, WORD], observations[i], masks[i])
 
 
 @kernel
 def step_all(
-    rules, start, rows, seeds, books, actions, legal, max_steps, observations, masks, movers, finals, final_masks,
-    final_movers, rewards, events,
+    rules, start, rows, paths, seeds, books, actions, legal, max_steps, observations, masks, movers, finals,
+    final_masks, final_movers, rewards, events,
 ):  # fmt: skip
     """One action in every row; finished games leave their last view in the `final` arrays and start anew."""
     for i in range(len(rows)):
-        row, book = rows[i], books[i]
+        row, path, book = rows[i], paths[i], books[i]
         if legal[i]:
-            event, reward = act(rules, row, seeds[i], book, actions[i], max_steps)
+            event, reward = act(rules, row, path, seeds[i], book, actions[i], max_steps)
         else:
             event = FORFEITED
             reward = -1.0 if rules.seat(rules.load(row)) == 0 else 1.0 / (rules.num_players - 1)
         rewards[i] = reward
         events[i] = event
         if event != RUNNING:
-            final_movers[i] = show(rules, row, book[WORD], finals[i], final_masks[i])
+            final_movers[i] = show(rules, row, path, book[WORD], finals[i], final_masks[i])
             if event == FORFEITED:
                 final_masks[i] = 0
-            begin(rules, start, row, seeds[i], book)
-        movers[i] = show(rules, row, book[WORD], observations[i], masks[i])
+            begin(rules, start, row, path, seeds[i], book)
+        movers[i] = show(rules, row, path, book[WORD], observations[i], masks[i])
 
 
 class BoardGameVectorEnv(VectorEnv):
@@ -174,6 +177,7 @@ class BoardGameVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._start = self._game.row(self._game.rules.initial())
         self._rows = np.empty((num_envs, self._game.rules.width), np.int64)
+        self._paths = make_paths(self._game.rules, num_envs)
         self._books = np.zeros((num_envs, 5), np.int64)
         self._seeds: np.ndarray | None = None
         self._masks = np.zeros((num_envs, self._game.rules.num_actions), np.int8)
@@ -202,7 +206,7 @@ class BoardGameVectorEnv(VectorEnv):
         self._set_seeds(seed)
         views = self._empty_views()
         starts = np.tile(self._game.row(start), (self.num_envs, 1))
-        begin_all(self._game.rules, starts, self._rows, self._seeds, self._books, *views)
+        begin_all(self._game.rules, starts, self._rows, self._paths, self._seeds, self._books, *views)
         observations, self._masks, movers = views
         return observations, self._infos(self._masks.copy(), movers)
 
@@ -216,8 +220,8 @@ class BoardGameVectorEnv(VectorEnv):
         views, finals = self._empty_views(), self._empty_views()
         rewards, events = np.empty(self.num_envs), np.empty(self.num_envs, np.int64)
         step_all(
-            self._game.rules, self._start, self._rows, self._seeds, self._books, actions, legal, self._max_steps,
-            *views, *finals, rewards, events,
+            self._game.rules, self._start, self._rows, self._paths, self._seeds, self._books, actions, legal,
+            self._max_steps, *views, *finals, rewards, events,
         )  # fmt: skip
         observations, self._masks, movers = views
         infos = self._infos(self._masks.copy(), movers)

@@ -4,10 +4,10 @@ After `reset` and after every `step` it is the agent's turn or the game is over.
 
     opponent(game, state, np_random) -> move code
 
-and is named in one of five ways: the callable itself; `"module:attribute"` for one that another package defines;
-`"module:attribute:text"` for one that `attribute(game, text)` makes, such as
-`"deltaw.search.doors.policy:Policy:network@plies=2"`; the name of one of the game's baselines, which then chooses
-greedily among the results of its moves; or `"random"`, any legal move.
+(in a game whose positions may occur again it is also given `path=`, see `envs/path.py`) and is named in one of five
+ways: the callable itself; `"module:attribute"` for one that another package defines; `"module:attribute:text"` for one
+that `attribute(game, text)` makes, such as `"deltaw.search.doors.policy:Policy:network@plies=2"`; the name of one of
+the game's baselines, which then chooses greedily among the results of its moves; or `"random"`, any legal move.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ import numpy as np
 from deltaw.envs.errors import InputError
 from deltaw.envs.fronts.front import BoardGameEnv, check_choice, forfeit
 from deltaw.envs.game import Baseline, Game
+from deltaw.envs.path import expand, make_path, outcome, reach
+from deltaw.envs.turn import payoffs_by_seat
 
-Opponent = Callable[[Game, Any, np.random.Generator], int]
+Opponent = Callable[..., int]
 
 
 class VersusEnv(BoardGameEnv):
@@ -95,8 +97,9 @@ class VersusEnv(BoardGameEnv):
 
     def _answer(self) -> int:
         turns_after = (self.mover - self._agent_seat) % self._game.rules.num_players
-        move = int(self._opponents[turns_after - 1](self._game, self._state, self.np_random))
-        if not is_legal(self._game, self._state, move):
+        asked = {"path": self._path} if self._game.rules.repetition else {}
+        move = int(self._opponents[turns_after - 1](self._game, self._state, self.np_random, **asked))
+        if not is_legal(self._game, self._state, move, self._path):
             raise InputError(f"opponent {self._named_opponent!r} played {move}, illegal in {self.position()!r}")
         return move
 
@@ -114,43 +117,52 @@ class VersusEnv(BoardGameEnv):
 # --- opponents --------------------------------------------------------------------------------------------------
 
 
-def is_legal(game: Game, state: Any, move: int) -> bool:
+def is_legal(game: Game, state: Any, move: int, path: np.ndarray | None = None) -> bool:
     """Whether `move` leads where a legal move leads: one play can have several codes."""
     codes, rows = game.buffers()
-    n = game.rules.expand(state, codes, rows)
+    n = expand(game.rules, _known(game, path), state, codes, rows)
     return move in codes[:n] or game.row(game.rules.play(state, move)).tolist() in rows[:n].tolist()
 
 
-def random_mover(game: Game, state: Any, np_random: np.random.Generator) -> int:
+def random_mover(game: Game, state: Any, np_random: np.random.Generator, path: np.ndarray | None = None) -> int:
     """Each distinct result of a legal move is equally likely."""
-    moves = game.moves(state)
-    return moves[np_random.integers(len(moves))]
+    codes, rows = game.buffers()
+    return int(codes[np_random.integers(expand(game.rules, _known(game, path), state, codes, rows))])
+
+
+def _known(game: Game, path: np.ndarray | None) -> np.ndarray:
+    return make_path(game.rules) if path is None else path
 
 
 def greedy(baseline: Baseline) -> Opponent:
     """The opponent that plays the best result of one move by this baseline; ties are drawn."""
 
-    def choose(game: Game, state: Any, np_random: np.random.Generator) -> int:
+    def choose(game: Game, state: Any, np_random: np.random.Generator, path: np.ndarray | None = None) -> int:
         codes, rows = game.buffers()
-        n = game.rules.expand(state, codes, rows)
-        scores = np.array([_score(game, baseline, state, int(codes[i]), game.unrow(rows[i])) for i in range(n)])
+        path = _known(game, path).copy()
+        n = expand(game.rules, path, state, codes, rows)
+        reach(game.rules, path, state)
+        scores = np.array([_score(game, baseline, path, state, int(codes[i]), game.unrow(rows[i])) for i in range(n)])
         best = np.flatnonzero(scores == scores.max())
         return int(codes[best[np_random.integers(len(best))]])
 
     return choose
 
 
-def _score(game: Game, baseline: Baseline, state: Any, move: int, child: Any) -> float:
+def _score(game: Game, baseline: Baseline, path: np.ndarray, state: Any, move: int, child: Any) -> float:
     """How good `child` is for the mover of `state`: values flip exactly when the seat changes."""
     if baseline.kind == "rank":
         return float(baseline.function(state, move, child))
-    over, outcome = game.rules.outcome(child)
+    over, value = outcome(game.rules, path, child)
     turns_after = (game.rules.seat(state) - game.rules.seat(child)) % game.rules.num_players
     if baseline.kind == "payoffs":
         payoffs = np.empty(game.rules.num_players)
-        (game.rules.payoffs if over else baseline.function)(child, payoffs)
+        if over:
+            payoffs_by_seat(game.rules, child, payoffs)
+            return float(payoffs[game.rules.seat(state)])
+        baseline.function(child, payoffs)
         return float(payoffs[turns_after])
-    value = float(outcome if over else baseline.function(child))
+    value = float(value if over else baseline.function(child))
     return value if turns_after == 0 else -value
 
 

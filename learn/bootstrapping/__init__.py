@@ -1,2 +1,2 @@
-"""What learners that learn from searches share: games with a search every move, the nodes that it proved, and the
-pupil."""
+"""What the learners that learn from searches share: games with a search at every move, the nodes that the search has
+proven, and the pupil."""

@@ -2,8 +2,7 @@
 
     position --opening--> position --search--> value, best move, (nodes, best line) --learn--> --move--> next position
 
-Two searches can be asked, both of the exact minimax value at a fixed depth, so that what they prove is true of every
-node:
+There are two searches. Both compute the exact minimax value at a fixed depth, so what they prove about a node is true:
 
     minimax      plain negamax: the value of every node
     alphabeta    the engine (`search/tree/engine_node.py`) with selective parts off, in one open window: bounds of every
@@ -24,9 +23,10 @@ import numpy as np
 import torch
 
 from deltaw.envs.bits import EXPLORE, TIE, random_word
-from deltaw.envs.control import FOREVER, LIMIT, NODES
+from deltaw.envs.control import FOREVER, LIMIT, NODES, make_control
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import follow, reach
 from deltaw.envs.turn import end, explore, open_game, value_for
 from deltaw.learn.selfplay.lockstep import go_on
 from deltaw.learn.selfplay.online import Position, make_position
@@ -35,7 +35,7 @@ from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.tree import engine_node as engine
 from deltaw.search.tree.engine_node import GENERATION, HISTORY, PLAIN, VERSION, line_start
 from deltaw.search.tree.engine_root import MOVES, Root, search_level
-from deltaw.search.tree.stack import Stack, make_stack
+from deltaw.search.tree.stack import Stack, make_stack, node_results, path_in
 from deltaw.search.tree.transposition import GENERATIONS, make_table
 
 ENTRIES = 1 << 14
@@ -46,7 +46,8 @@ class Search(NamedTuple):
     """A way to search, and its memory."""
 
     run: Any
-    """run(rules, leaf, visitor, state, depth, version, desk) -> (value for the mover, index of the best move, nodes)"""
+    """run(rules, leaf, visitor, path, state, depth, version, desk) -> (value for the mover, index of the best move,
+    nodes); `path`: of the game so far"""
     desk: Any
     """its memory; desk.root.rows[i] is the state behind move i of the last search"""
     drawn: Leaf
@@ -74,7 +75,7 @@ class EngineDesk(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What kernels are told of a run."""
+    """The settings of a run that kernels need."""
 
     seed: int
     depth: int
@@ -84,8 +85,8 @@ class Settings(NamedTuple):
     """most random moves at a game's beginning"""
 
 
-GAME, PLY, FINISHED, SEARCHES = range(4)
-"""Position.counts"""
+GAME, PLY, FINISHED, SEARCHES, PATH = range(5)
+"""Position.counts, from PATH on the path (`envs/path.py`)"""
 ERROR, LENGTH, VISITED, KNOWN, OUTSIDE, LOST, ENDED = range(7)
 """Position.sums: squared errors of the roots; plies of finished games; nodes searched; nodes learned from; those
 outside their bounds; nodes that found no room; games finished"""
@@ -98,9 +99,9 @@ def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any) -> Sea
     root = Root(
         *game.buffers(), np.empty(most), np.empty(most, np.int64), np.zeros(5, np.int64), np.zeros(plies + 1, np.int64)
     )
-    control = np.zeros(engine.CONTROL_SIZE, np.int64)
     if name == "minimax":
-        return Search(search_plainly, PlainDesk(root, make_stack(game, depth, control, work), work), drawn)
+        return Search(search_plainly, PlainDesk(root, make_stack(game, depth, make_control(), work), work), drawn)
+    control = engine.make_engine_control(game.rules, plies)
     frames = np.zeros((plies, 2 * most + 3 + plies), np.int64)
     memory = engine.Memory(frames, make_table(ENTRIES), control, work)
     return Search(search_pruned, EngineDesk(root, memory, PLAIN, np.empty(most), work), drawn)
@@ -108,7 +109,7 @@ def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any) -> Sea
 
 def new_position(game: Game) -> Position:
     """Self-play begins."""
-    return make_position(game, SEARCHES + 1, ENDED + 1)
+    return make_position(game, PATH, ENDED + 1)
 
 
 def position_state(position: Position) -> dict[str, Any]:
@@ -141,12 +142,13 @@ def allow_everything(control):
 
 
 @kernel
-def search_plainly(rules, leaf, visitor, state, depth, version, desk):
+def search_plainly(rules, leaf, visitor, path, state, depth, version, desk):
     """Minimax without pruning; the visitor sees exact values. Precondition: `state` is a decision, depth >= 1."""
     root, mover = desk.root, rules.seat(state)
     allow_everything(desk.stack.control)
+    follow(rules, path_in(desk.stack.control), path)
     best, index = -np.inf, np.int64(0)
-    root.found[MOVES] = rules.expand(state, root.moves, root.rows)
+    root.found[MOVES] = node_results(rules, state, root.moves, root.rows, desk.stack)
     for i in range(root.found[MOVES]):
         child = rules.load(root.rows[i])
         value = negamax(rules, leaf, visitor, child, depth - 1, desk.stack)
@@ -158,13 +160,14 @@ def search_plainly(rules, leaf, visitor, state, depth, version, desk):
 
 
 @kernel
-def search_pruned(rules, leaf, visitor, state, depth, version, desk):
+def search_pruned(rules, leaf, visitor, path, state, depth, version, desk):
     """The engine's search of one depth in an open window; the same value, and the best line in frames[0]. `version`:
     number of this search."""
     root, memory = desk.root, desk.memory
     control, frames = memory.control, memory.frames
     allow_everything(control)
-    control[HISTORY:] = 0
+    control[HISTORY : engine.CONTROL_SIZE] = 0
+    follow(rules, path_in(control), path)
     frames[:, 2 * rules.max_moves : 2 * rules.max_moves + 2] = -1
     # The table's old entries are another version's, so none is found; but one of the same generation may keep its
     # place.
@@ -172,7 +175,7 @@ def search_pruned(rules, leaf, visitor, state, depth, version, desk):
     control[GENERATION] = version % GENERATIONS
     if control[GENERATION] == 0:
         memory.table[:] = 0
-    n = rules.expand(state, root.moves, root.rows)
+    n = node_results(rules, state, root.moves, root.rows, memory)
     root.found[MOVES] = n
     for i in range(n):
         root.order[i] = i
@@ -201,7 +204,7 @@ def position_to_search(rules, position, settings, root):
     seed, counts = settings.seed, position.counts
     if counts[PLY] == 0 and settings.opening > 0:
         plies = random_word(seed, counts[GAME], 0, EXPLORE) % (settings.opening + 1)
-        counts[PLY] = open_game(rules, seed, counts[GAME], plies, position.row, root.moves, root.rows)
+        counts[PLY] = open_game(rules, seed, counts[GAME], plies, position.row, counts[PATH:], root.moves, root.rows)
     return rules.load(position.row)
 
 
@@ -212,10 +215,11 @@ def look(rules, search, leaf, visitor, position, settings):
     state = position_to_search(rules, position, settings, search.desk.root)
     version, depth, left = position.counts[SEARCHES], np.int64(settings.depth), rules.max_plies - position.counts[PLY]
     position.counts[SEARCHES] += 1
+    path = position.counts[PATH:]
     if rules.max_plies > 0 and left <= depth:
-        value, best, nodes = search.run(rules, search.drawn, visitor, state, left, version, search.desk)
+        value, best, nodes = search.run(rules, search.drawn, visitor, path, state, left, version, search.desk)
     else:
-        value, best, nodes = search.run(rules, leaf, visitor, state, depth, version, search.desk)
+        value, best, nodes = search.run(rules, leaf, visitor, path, state, depth, version, search.desk)
     position.sums[VISITED] += nodes
     return state, value, best
 
@@ -226,10 +230,11 @@ def move_on(rules, root, position, settings, best):
     0)."""
     counts, sums = position.counts, position.sums
     best, explored = explore(settings.seed, counts[GAME], counts[PLY], settings.explore, root.found[MOVES], best)
-    child = rules.load(root.rows[best])
-    over, value = end(rules, child, counts[PLY] + 1)
+    child, path = rules.load(root.rows[best]), counts[PATH:]
+    reach(rules, path, rules.load(position.row))
+    over, value = end(rules, path, child, counts[PLY] + 1)
     if over:
         sums[LENGTH] += counts[PLY] + 1
         sums[ENDED] += 1.0
-    go_on(rules, position.row, counts, root.rows[best], over)
+    go_on(rules, position.row, counts, path, root.rows[best], over)
     return explored, over, np.float64(value_for(rules, child, value, 0))

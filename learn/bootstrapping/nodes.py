@@ -58,7 +58,7 @@ def make_nodes(game: Game, room: int, least: int) -> Nodes:
 
 @kernel
 def begin_nodes(nodes):
-    """A new search begins: nothing is known of it."""
+    """Forgets all nodes, for a new search."""
     nodes.counts[KEPT] = 0
     nodes.counts[DROPPED] = 0
     nodes.counts[SEARCH] += 1

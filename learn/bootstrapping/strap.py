@@ -11,9 +11,9 @@ After the search of every move, with H(s) the evaluator's own value of s and [a_
     TreeStrap(minimax)      every interior node, a = b = its minimax value
     TreeStrap(alpha-beta)   every interior node, with the bounds that alpha-beta has proven
 
-`in_turn` changes the second line: every node's H and gradient are taken at weights that the nodes before it have moved
-already, those next to the leaves first. Nodes of one search are much alike; taken in turn they correct each other,
-where their sum needs a c as small as they are many.
+`in_turn` changes the second line: H and its gradient are then taken at weights that earlier nodes have already moved,
+beginning with the nodes next to the leaves. The nodes of one search are much alike. Taken in turn they correct each
+other; summed up they need a step size c that is smaller, the more nodes there are.
 
 All values are the mover's, so nothing flips. A finished game has no H, and teaches as its parents' bound. A linear
 evaluator learns after every search, compiled; a network after every `searches` of them, in minibatches of torch, by
@@ -71,7 +71,7 @@ ROOM = 1 << 14
 
 @dataclass
 class SearchedOptions(StepOptions):
-    """What all learners that search their self-play have in common."""
+    """The options of all learners that search in their self-play."""
 
     depth: Annotated[int, Range(1, 64)] = 3
     """plies of each search"""
@@ -201,7 +201,7 @@ def apply_to(weights, rule, samples, n, error, step):
 
 @kernel
 def play_and_note(rules, search, leaf, visitor, nodes, position, settings):
-    """One search and one move; what has been proven is in `nodes`, nothing is learned."""
+    """One search and one move. `nodes` then holds what has been proven; nothing is learned."""
     begin_nodes(nodes)
     state, value, best = look(rules, search, leaf, visitor, position, settings)
     keep_node(nodes, state, np.int64(settings.depth), value, value)

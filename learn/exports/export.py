@@ -1,7 +1,7 @@
-"""From a run, or from any evaluator, to the bytes of a file that is played with elsewhere.
+"""Turns a run, or any evaluator, into the bytes of a file for other programs.
 
-A file is the evaluator file of this project, or ONNX (`learn/exports/onnx_graph.py`). Before it takes its name it is
-read back and compared with what was trained (`learn/exports/verify.py`), and beside it go golden vectors
+The file is an evaluator file of deltaw, or ONNX (`learn/exports/onnx_graph.py`). Before it gets its name it is read
+back and compared with the trained evaluator (`learn/exports/verify.py`). Golden vectors are written beside it
 (`learn/exports/golden.py`).
 """
 
@@ -20,6 +20,7 @@ from deltaw.envs.bits import TIE
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import begin_path, make_path, reach
 from deltaw.envs.turn import end, random_move, roll
 from deltaw.learn.exports.golden import golden_path, sample_for
 from deltaw.learn.exports.onnx_graph import Target, onnx_bytes
@@ -139,14 +140,24 @@ def _restored(game: Game, config: RunConfig, state: dict) -> Learner:
     return learner
 
 
+def random_positions(game: Game, seed: int, n: int) -> np.ndarray:
+    """int64 [n, W]: successive unfinished positions of random games, as they are valued: before the dice."""
+    rows = np.empty((n, game.rules.width), np.int64)
+    fill_positions(game.rules, np.int64(seed), rows, make_path(game.rules), *game.buffers())
+    return rows
+
+
 @kernel
-def random_positions(rules, seed, rows, moves, results):
-    """Fill rows [N, W] with successive unfinished positions of random games, as they are valued: before the dice."""
+def fill_positions(rules, seed, rows, path, moves, results):
+    """`random_positions`."""
     state, game, ply = rules.initial(), np.int64(0), np.int64(0)
     for i in range(len(rows)):
         rules.store(state, rows[i])
         state = roll(rules, state, seed, game, ply)
-        state = rules.load(results[random_move(rules, state, seed, game, ply, TIE, moves, results)])
+        child = rules.load(results[random_move(rules, path, state, seed, game, ply, TIE, moves, results)])
+        reach(rules, path, state)
+        state = child
         ply += 1
-        if end(rules, state, ply)[0]:
+        if end(rules, path, state, ply)[0]:
+            begin_path(rules, path)
             state, game, ply = rules.initial(), game + 1, np.int64(0)

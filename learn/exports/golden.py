@@ -1,12 +1,11 @@
-"""Golden vectors: positions, the inputs that they make and the outputs that belong to them, so that a reader in any
-language can be tested.
+"""Golden vectors: positions with their inputs and the outputs that are right for them, to test a reader in any
+language.
 
-`X.golden.json` stands beside an export `X.onnx` or `X.safetensors`. JSON, since every language reads it, and a person
-too; the numbers lose nothing: inputs are written with the digits that a float32 needs, outputs (computed in float64)
-with ten decimals.
+`X.golden.json` stands beside an export `X.onnx` or `X.safetensors`. It is JSON because every language can read it, and
+so can a person. Inputs have as many digits as a float32 needs; outputs are computed in float64 and have ten decimals.
 
     format, game, features      what this is
-    tolerance                   an evaluator in float32 comes as near as this
+    tolerance                   an evaluator in float32 is at least this close
     positions   [N]             in the notation of the game, before the dice
     inputs      [N][F]          what the evaluator is given: features, or an n-tuple network's entries [N][P]
     outputs                     name -> [N] or [N][K], named as in the ONNX file

@@ -1,8 +1,8 @@
-"""Is an exported evaluator what was trained? Its values, and its order of moves, on positions of the evaluator's own
-games.
+"""Compares an exported evaluator with the trained one: their values, and their order of moves, on positions of the
+evaluator's own games.
 
-The yardstick is the evaluator's definition, summed in float64 by NumPy: neither torch's float32, whose own rounding
-reaches a millionth, nor the compiled form, nor onnxruntime is trusted.
+Both are compared with the evaluator's definition, summed in float64 by NumPy. torch's float32, whose own rounding error
+reaches a millionth, the compiled form and onnxruntime are not taken as a reference.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import begin_path
 from deltaw.envs.turn import roll
 from deltaw.learn.selfplay.lockstep import take_turn
 from deltaw.search.evaluators.evaluator import Evaluator
@@ -149,4 +150,5 @@ def play_positions(rules, leaf, seed, rows, decisions, bench):
         state = rules.load(bench.rows[0, best])
         ply += 1
         if over:
+            begin_path(rules, bench.path)
             state, game, ply = rules.initial(), game + 1, np.int64(0)

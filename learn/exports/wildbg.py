@@ -8,9 +8,13 @@ move, by
     race      186 = the same without the places that are empty in a race: the bars, x on 24, o on 1
 
 Points are counted from x's end for both sides. The four numbers for n checkers: 1 if n = 1, 1 if n = 2, 1 if n >= 3,
-and n - 3 above three. Tesauro's inputs and pip counts (`envs/games/backgammon/features.py`) are sums of these, features
-= inputs T, so inputs (T W) = features W: a network over `tesauro` or `tesauro_pips` becomes one over wildbg's inputs by
-another first layer, and computes the same.
+and n - 3 above three. Tesauro's inputs and pip counts (`envs/games/backgammon/features.py`) are sums of these: there is
+a matrix T with
+
+    features = inputs T,    so    inputs (T W) = features W
+
+A network over `tesauro` or `tesauro_pips` with the first layer W therefore becomes one over wildbg's inputs with the
+first layer T W, and computes the same values.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from torch.func import functional_call, jacrev, vmap
 
 from deltaw.envs.game import FeatureSet, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import expand, make_path, make_paths, outcome, reach, step_back
 from deltaw.envs.turn import end, explore, roll, value_for
 from deltaw.learn.knobs import Count, Range, check
 from deltaw.learn.learner import Metrics, check_game
@@ -84,6 +85,7 @@ class BackwardTD:
         self.ply = np.zeros(options.slots, np.int64)
         start = self.game.row(self.game.rules.initial())
         self.rows = np.repeat(start[None], options.slots, axis=0)
+        self.paths = make_paths(self.game.rules, options.slots)
         self._expander = Expander(self.game, network.features)
 
     def step(self) -> Metrics:
@@ -98,11 +100,12 @@ class BackwardTD:
 
     def _ply(self, rate: float) -> Tensor:
         """One move in every slot, and one update; returns the errors [B, K]."""
-        moves = self._expander.expand(self.rows, self.seed, self.number, self.ply)
+        moves = self._expander.expand(self.rows, self.paths, self.seed, self.number, self.ply)
         outputs, values = self._judge(moves)
         before, seats = self._expander.features(self.rows)
         chosen, explored = self._choose(moves, values, seats)
-        over, results = self._expander.ends(moves.rows[chosen], self.ply + 1)
+        reach_all(self.game.rules, self.paths, self.rows)
+        over, results = self._expander.ends(moves.rows[chosen], self.paths, self.ply + 1)
         following = torch.where(over[:, None], certain(results, self.network), outputs[chosen])
         errors = self.trace.update(
             self._tensor(before),
@@ -145,6 +148,7 @@ class BackwardTD:
         self.positions += len(rows)
         self.games += int(over.sum())
         self.rows = np.where(over[:, None], self.game.row(self.game.rules.initial()), rows)
+        self.paths[over] = make_path(self.game.rules)
         self.ply = np.where(over, 0, self.ply + 1)
         self.number = np.where(over, self.number + self.options.slots, self.number)
         self.trace.end_games(torch.from_numpy(over))
@@ -161,6 +165,8 @@ class BackwardTD:
 
     def state(self) -> dict[str, Any]:
         arrays = {"rows": self.rows, "ply": self.ply, "number": self.number}
+        if self.game.rules.repetition:
+            arrays["paths"] = self.paths
         return {
             "counts": [self.games, self.positions],
             "network": self.network.state_dict(),
@@ -174,6 +180,7 @@ class BackwardTD:
         self.trace.eligibility = state["eligibility"].to(self.options.device)
         slots = {name: tensor.numpy() for name, tensor in state["slots"].items()}
         self.rows, self.ply, self.number = slots["rows"], slots["ply"], slots["number"]
+        self.paths = slots.get("paths", self.paths)
 
 
 class TraceUpdate:
@@ -255,8 +262,8 @@ class Expander:
         lists = np.empty(features.max_active, np.int32), np.empty(features.max_active, np.float32)
         self._work = (np.array(features.spec, np.int64), *lists, *game.buffers())
 
-    def expand(self, rows: np.ndarray, seed: int, number: np.ndarray, ply: np.ndarray) -> Moves:
-        """Roll the dice of B states [B, W] and list all successors."""
+    def expand(self, rows: np.ndarray, paths: np.ndarray, seed: int, number: np.ndarray, ply: np.ndarray) -> Moves:
+        """Roll the dice of B states [B, W], the games having come by `paths` [B, P], and list all successors."""
         size = 64 * len(rows)
         while True:
             moves = Moves(
@@ -267,18 +274,18 @@ class Expander:
                 np.zeros(size, np.int64),
                 np.zeros(len(rows) + 1, np.int64),
             )
-            n = expand_all(self.game.rules, rows, seed, number, ply, self._work, moves)
+            n = expand_all(self.game.rules, rows, paths, seed, number, ply, self._work, moves)
             if n <= size:
                 return Moves(
                     moves.rows[:n], moves.features[:n], moves.over[:n], moves.results[:n], moves.seats[:n], moves.begins
                 )
             size = n
 
-    def ends(self, rows: np.ndarray, plies: np.ndarray) -> tuple[Tensor, Tensor]:
+    def ends(self, rows: np.ndarray, paths: np.ndarray, plies: np.ndarray) -> tuple[Tensor, Tensor]:
         """Which of the games that have come to rows [B, W] in so many moves are over [B], and their results for seat 0
         [B]."""
         over, results = np.empty(len(rows), bool), np.empty(len(rows), np.int64)
-        find_ends(self.game.rules, rows, plies, over, results)
+        find_ends(self.game.rules, rows, paths, plies, over, results)
         return torch.from_numpy(over), torch.from_numpy(results)
 
     def features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -288,31 +295,39 @@ class Expander:
 
 
 @kernel
-def expand_all(rules, rows, seed, number, ply, work, out):
+def expand_all(rules, rows, paths, seed, number, ply, work, out):
     """Fill `out`; returns how many successors there are, and writes none beyond its size."""
     spec, index, value, moves, results = work
     n = 0
     for b in range(len(rows)):
         state = roll(rules, rules.load(rows[b]), seed, number[b], ply[b])
-        k = rules.expand(state, moves, results)
+        k = expand(rules, paths[b], state, moves, results)
+        reach(rules, paths[b], state)
         for i in range(k):
             if n < len(out.rows):
                 child = rules.load(results[i])
                 out.rows[n] = results[i]
                 out.seats[n] = rules.seat(child)
-                over, result = rules.outcome(child)
+                over, result = outcome(rules, paths[b], child)
                 out.over[n] = over
                 out.results[n] = value_for(rules, child, result, 0)
                 for j in range(rules.features(child, spec, index, value)):
                     out.features[n, index[j]] = value[j]
             n += 1
+        step_back(rules, paths[b])
         out.begins[b + 1] = n
     return n
 
 
 @kernel
-def find_ends(rules, rows, plies, over, results):
+def reach_all(rules, paths, rows):
+    for b in range(len(rows)):
+        reach(rules, paths[b], rules.load(rows[b]))
+
+
+@kernel
+def find_ends(rules, rows, paths, plies, over, results):
     for b in range(len(rows)):
         state = rules.load(rows[b])
-        over[b], value = end(rules, state, plies[b])
+        over[b], value = end(rules, paths[b], state, plies[b])
         results[b] = value_for(rules, state, value, 0)

@@ -143,7 +143,7 @@ def play_and_learn(rules, leaf, position, traces, bench, seed, trace, rate, expl
             learn(leaf.weights, rules.seat(state), traces, trace, rate)
         if over:
             forget(traces)
-        go_on(rules, position.row, counts, bench.rows[0, best], over)
+        go_on(rules, position.row, counts, bench.path, bench.rows[0, best], over)
 
 
 @kernel

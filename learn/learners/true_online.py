@@ -138,7 +138,7 @@ def play_and_learn(rules, leaf, position, traces, bench, seed, trace, rate, expl
             position.sums[3] += math.sqrt(squared_length(traces.e))
             clear(traces.e)
             position.sums[4] += 1.0
-        go_on(rules, position.row, counts, bench.rows[0, best], over)
+        go_on(rules, position.row, counts, bench.path, bench.rows[0, best], over)
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""Checkpoints: written whole or not at all, read without running code, and enough to go on exactly; in a folder that
-one process has for itself.
+"""Checkpoints, from which a run continues exactly where it was.
 
-`torch.load` stays in its safe mode: a checkpoint holds tensors, numbers, texts and plain containers of them.
+A checkpoint is written completely or not at all, in a folder that one process has for itself. Reading it runs no code:
+`torch.load` stays in its safe mode, since a checkpoint holds tensors, numbers, texts and plain containers of them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LOCK = ".lock"
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """The run's folder for this process alone; the same process may enter it again. Raises InputError where another
-    process has it. Whatever ends a process, the system unlocks its folder."""
+    """Locks the run's folder for this process, which may enter it again. Raises InputError if another process has it.
+    The lock ends with the process, however that ends."""
     lock = FileLock(folder.resolve() / LOCK, is_singleton=True)
     try:
         lock.acquire(blocking=False)

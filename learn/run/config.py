@@ -37,7 +37,7 @@ class GameConfig:
 
 @dataclass
 class TuplesConfig:
-    """An n-tuple network (envs/tuples.py); walks, lines and cells are put together."""
+    """An n-tuple network (envs/tuples.py) with all tuples that walks, lines and cells describe."""
 
     walks: CountOrZero = 0
     """how many random walks over the board"""

@@ -42,9 +42,9 @@ def one_line_errors(function: Callable[..., Result]) -> Callable[..., Result]:
 
 @one_line_errors
 def check_command_line(config_name: str, check: Callable[[DictConfig, Path], None] | None = None) -> Path | None:
-    """Compose the configuration once before Hydra does, to say in one line what Hydra says in many, and see that the
-    run's folder can be written; then `check` it, before Hydra writes anything there. Of a sweep, every value is looked
-    at once. Returns the folder, or None where Hydra has other flags, which are left to it.
+    """Composes the configuration once before Hydra does, so that an error is one line instead of many. Then it makes
+    sure that the run's folder can be written, and calls `check`, before Hydra writes anything there. Of a sweep, every
+    value is checked at once. Returns the folder, or None if the command line has flags of Hydra, which Hydra handles.
     """
     offer_games()
     words, flags = ([w for w in sys.argv[1:] if w.startswith("-") == flag] for flag in (False, True))

@@ -12,9 +12,8 @@ from deltaw.envs.game import Game
 from deltaw.learn.run.config import MeasureConfig
 from deltaw.search.arena import match
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator, save_evaluator, write_whole
-from deltaw.search.players.find import find_player
+from deltaw.search.players.find import find_player, player_of
 from deltaw.search.players.players import EvaluatorPlayer, Player
-from deltaw.search.players.searching_player import SearchingPlayer
 from deltaw.search.players.spec import parse_search
 
 INTERVAL = 1.96
@@ -58,8 +57,7 @@ def measure(
     same dice, unless it always begins."""
     players: list[Player] = [EvaluatorPlayer(game, evaluator.leaf, "", threads=threads)]
     for text in how.searches:
-        spec = parse_search(text)
-        players.append(SearchingPlayer(game, evaluator, f"@{text}", spec.algorithm, spec.limits, spec.ties, threads))
+        players.append(player_of(game, evaluator, f"@{text}", parse_search(text), threads))
     results = []
     for opponent in opponents:
         for player in players:

@@ -6,13 +6,15 @@ v always from the side of the player who adapts, and v_T the result. The opponen
 next, so v learns what happens *against this opponent*. Where the opponent plays one criterion too often, this differs
 from what happens in self-play.
 
-Two sets of positions can be learned from. `both`: all of them. `own`: those after one's own moves, among which the
-player chooses. The opponent is then part of the environment.
+The player can learn from two sets of positions:
 
-Everything is online: one game after the other, an update a move, compiled, and the trace is kept as the list of the
-game's positions, so its cost does not grow with the number of features. Games 2p and 2p + 1 have the same opening or
-dice with seats swapped, and `play_and_adapt` plays them a second time with the weights of the start: the gain is a
-paired difference.
+    both    all positions of the games
+    own     those after its own moves, among which it chooses; the opponent is then part of the environment
+
+Learning is online: games are played one after the other, with an update after every move. The trace is kept as the list
+of the game's positions, so its cost does not grow with the number of features. Games 2p and 2p + 1 have the same
+opening or dice with seats swapped, and `play_and_adapt` plays them a second time with the weights of the start. So the
+gain is a paired difference.
 
 Letters: A most active features, C capacity of the memory, F features, W integers a state.
 """
@@ -24,14 +26,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deltaw.envs.bits import WORLD, random_word
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import reach
 from deltaw.envs.turn import end, explore, open_game, roll, value_for
 from deltaw.learn.selfplay.opponent_model import OpponentModel
 from deltaw.learn.weights.linear import linear_weights, predict, with_weights
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.matches.match import paired
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Decisions, Player
 from deltaw.search.players.plies import make_bench, score_moves
 
 POSITIONS = ("own", "both")
@@ -148,19 +152,20 @@ class Adapter:
         while True:
             self._make_room()
             memory = self._memory
-            mine, ply = decide(rules, memory, me, seed, game, self._rolled)
+            mine, ply = decide(rules, memory, me, seed, game, self._rolled, self._bench)
             if mine:
                 over, result = own_move(
                     rules, self._leaf, self.weight, memory, me, game, settings, self._rolled[0], self._bench
                 )
             else:
-                keys = np.array([[game, ply]], np.int64)
-                chosen = self.opponent.choose(self._rolled, keys, settings.seed)[0]
+                decision = Decisions(self._rolled, np.array([[game, ply]], np.int64), self._bench.path[None])
+                chosen = self.opponent.choose(decision, settings.seed).rows[0]
                 if self.model is not None:
                     self.model.see(self._rolled[0], chosen)
                 over, result = move_on(
-                    rules, self._leaf.weights, self.weight, memory, me, settings, chosen, False, False
-                )
+                    rules, self._leaf.weights, self.weight, memory, me, settings, self._rolled[0], chosen, False, False,
+                    self._bench,
+                )  # fmt: skip
             if over:
                 self.plies += int(memory.place[0])
                 return int(result)
@@ -183,16 +188,17 @@ class Adapter:
 def begin(rules, weights, weight, memory, me, number, settings, bench):
     """A new game: the first position after the random opening of its pair."""
     moves, rows = bench.moves[0], bench.rows[0]
-    ply = open_game(rules, settings.seed, number // 2, settings.opening_plies, memory.row, moves, rows)
+    ply = open_game(rules, settings.seed, number // 2, settings.opening_plies, memory.row, bench.path, moves, rows)
     memory.place[0], memory.place[1], memory.place[2] = ply, 0, 0
     if not settings.own:
         remember(rules, weights, weight, memory, me, rules.load(memory.row))
 
 
 @kernel
-def decide(rules, memory, me, seed, number, rolled):
+def decide(rules, memory, me, seed, number, rolled, bench):
     """The decision, dice rolled, to rolled[0] [W]; returns (whether it is mine, ply)."""
     ply = memory.place[0]
+    bench.word[0] = random_word(seed, number // 2, ply, WORLD)
     state = roll(rules, rules.load(memory.row), seed, number // 2, ply)
     rules.store(state, rolled[0])
     return rules.seat(state) == me, ply
@@ -203,18 +209,20 @@ def own_move(rules, leaf, weight, memory, me, number, settings, rolled, bench):
     """Choose at 1 ply, or explore, and learn; returns (over, result for me)."""
     n, best = score_moves(rules, leaf, rules.load(rolled), 1, 0, 0.0, bench)
     best, explored = explore(settings.seed, number, memory.place[0], settings.explore, n, best)
-    return move_on(rules, leaf.weights, weight, memory, me, settings, bench.rows[0, best], explored, True)
+    chosen = bench.rows[0, best]
+    return move_on(rules, leaf.weights, weight, memory, me, settings, rolled, chosen, explored, True, bench)
 
 
 @kernel
-def move_on(rules, weights, weight, memory, me, settings, chosen, explored, mine):
-    """The game goes on to the position chosen [W], and the last remembered position learns from it; returns (over,
-    result for me)."""
+def move_on(rules, weights, weight, memory, me, settings, rolled, chosen, explored, mine, bench):
+    """The game goes on from the decision rolled [W] to the position chosen [W], and the last remembered position learns
+    from it; returns (over, result for me)."""
     place = memory.place
     memory.row[:] = chosen
     place[0] += 1
     child = rules.load(chosen)
-    over, value = end(rules, child, place[0])
+    reach(rules, bench.path, rules.load(rolled))
+    over, value = end(rules, bench.path, child, place[0])
     result = value_for(rules, child, value, me)
     if explored and not over:
         place[2] = place[1]

@@ -16,16 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deltaw.envs import games
+from deltaw.envs.bits import WORLD, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import follow, reach
 from deltaw.envs.turn import end, noisy_move, open_game, roll, value_for
 from deltaw.learn.weights.population import member
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import Leaf, Weights, evaluate_linear
 from deltaw.search.matches.match import default_opening_plies
-from deltaw.search.players.plies import Bench, find_reply, make_bench
+from deltaw.search.players.plies import Bench, find_reply, make_bench, score_moves
 
 
 class Games(NamedTuple):
@@ -114,24 +116,26 @@ def opening_plies_of(game: Game, wanted: int) -> int:
 def play_games(rules, one, other, games, seed, opening_plies, noise, row, points):
     """points[g] of the first player, `one`, in games [G, 3]: rows of the two players in their stacks, and number of the
     game, odd where `one` has seat 1. Returns the plies of all games."""
-    plies, moves, rows = 0, one.bench.moves[0], one.bench.rows[0]
+    plies, moves, rows, path = 0, one.bench.moves[0], one.bench.rows[0], one.bench.path
     for g in range(len(games)):
         number, pair = games[g, 2], games[g, 2] // 2
-        ply = open_game(rules, seed, pair, opening_plies, row, moves, rows)
+        ply = open_game(rules, seed, pair, opening_plies, row, path, moves, rows)
         over = False
         while not over:
             state = roll(rules, rules.load(row), seed, pair, ply)
-            noisy = noisy_move(rules, state, seed, pair, ply, noise, moves, rows)
+            noisy = noisy_move(rules, path, state, seed, pair, ply, noise, moves, rows)
             if noisy >= 0:
                 row[:] = rows[noisy]
             elif rules.seat(state) == number % 2:
                 row[:] = rows[one.choose(rules, one.leaf, games[g, 0], state, seed, number, ply, one.bench)]
             else:
+                follow(rules, other.bench.path, path)
                 best = other.choose(rules, other.leaf, games[g, 1], state, seed, number, ply, other.bench)
                 row[:] = other.bench.rows[0, best]
             ply += 1
             child = rules.load(row)
-            over, value = end(rules, child, ply)
+            reach(rules, path, state)
+            over, value = end(rules, path, child, ply)
             points[g] = value_for(rules, child, value, number % 2)
         plies += ply
     return plies
@@ -141,5 +145,8 @@ def play_games(rules, one, other, games, seed, opening_plies, noise, row, points
 def choose_best(rules, leaf, r, state, seed, game, ply, bench):
     """The best move by evaluator r of a stack, one ply deep."""
     own = Leaf(leaf.evaluate, member(leaf.weights, r), leaf.expect)
+    if rules.hidden:
+        bench.word[0] = random_word(seed, game, ply, WORLD)
+        return score_moves(rules, own, state, 1, 0, 0.0, bench)[1]
     own.expect(rules, own.weights, state, bench.work)
-    return find_reply(rules, own, state, bench.moves[0], bench.rows[0], bench.work)[1]
+    return find_reply(rules, own, bench.path, state, bench.moves[0], bench.rows[0], bench.work)[1]

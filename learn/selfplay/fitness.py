@@ -27,6 +27,7 @@ from deltaw.envs.bits import TIE
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import expand
 from deltaw.envs.turn import random_move
 from deltaw.learn.knobs import CountOrZero, Share
 from deltaw.learn.selfplay.duel import Side, choose_best, opening_plies_of, play_games
@@ -263,7 +264,7 @@ def play_job(job: Job) -> tuple[np.ndarray, int]:
 @kernel
 def choose_ranked(rules, rank, r, state, seed, game, ply, bench):
     """The highest-ranked move; ties go to the first."""
-    n = rules.expand(state, bench.moves[0], bench.rows[0])
+    n = expand(rules, bench.path, state, bench.moves[0], bench.rows[0])
     best, highest = 0, -np.inf
     for k in range(n):
         score = rank(state, bench.moves[0, k], rules.load(bench.rows[0, k]))
@@ -275,4 +276,4 @@ def choose_ranked(rules, rank, r, state, seed, game, ply, bench):
 @kernel
 def choose_randomly(rules, nothing, r, state, seed, game, ply, bench):
     """One of the distinct results, drawn by (seed, game, ply)."""
-    return random_move(rules, state, seed, game, ply, TIE, bench.moves[0], bench.rows[0])
+    return random_move(rules, bench.path, state, seed, game, ply, TIE, bench.moves[0], bench.rows[0])

@@ -23,8 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deltaw.envs.game import FeatureSet, Game
+from deltaw.envs.bits import WORLD, random_word
+from deltaw.envs.game import FeatureSet, Game, Rules
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import begin_path, make_path, reach
 from deltaw.envs.turn import end, explore, roll, value_for
 from deltaw.learn.weights.population import member
 from deltaw.learn.workers.backend import Backend, Serial, Shared
@@ -226,6 +228,7 @@ def play_one(rules, leaf, slots, slot, assign, settings, bench):
     """Dice and move from the slot's last position; returns (result for seat 0, over)."""
     t = slots.ply[slot] - 1
     state = rules.load(slots.rows[slot, t])
+    retrace(rules, slots.rows[slot], t, bench.path)
     chooser = Leaf(leaf.evaluate, member(leaf.weights, assign[rules.seat(state)]), leaf.expect)
     best, explored, over, result = take_turn(
         rules, chooser, state, settings.seed, slots.game[slot], t, settings.explore, bench
@@ -240,24 +243,42 @@ def play_one(rules, leaf, slots, slot, assign, settings, bench):
     return result, over
 
 
+def counts_and_path(rules: Rules, size: int) -> np.ndarray:
+    """So many counts, zero, and behind them the path of a game that begins: what a checkpoint keeps in one array."""
+    return np.concatenate([np.zeros(size, np.int64), make_path(rules)])
+
+
+@kernel
+def retrace(rules, rows, t, path):
+    """The path of a game whose position number t is due, from all its positions rows [C, W]."""
+    begin_path(rules, path)
+    if rules.repetition != 0:
+        for earlier in range(max(t - rules.path_plies, 0), t):
+            reach(rules, path, rules.load(rows[earlier]))
+
+
 @kernel
 def take_turn(rules, leaf, state, seed, game, ply, probability, bench):
     """The dice, and the best move at 1 ply or, with this probability, a random one: (its index in `bench`, whether
-    it is random, whether the game is over, its result for seat 0)."""
-    n, best = score_moves(rules, leaf, roll(rules, state, seed, game, ply), 1, 0, 0.0, bench)
+    it is random, whether the game is over, its result for seat 0). The decision joins bench.path."""
+    bench.word[0] = random_word(seed, game, ply, WORLD)
+    decision = roll(rules, state, seed, game, ply)
+    n, best = score_moves(rules, leaf, decision, 1, 0, 0.0, bench)
     best, explored = explore(seed, game, ply, probability, n, best)
     child = rules.load(bench.rows[0, best])
-    over, value = end(rules, child, ply + 1)
+    reach(rules, bench.path, decision)
+    over, value = end(rules, bench.path, child, ply + 1)
     return best, explored, over, value_for(rules, child, value, 0)
 
 
 @kernel
-def go_on(rules, row, counts, chosen, over):
+def go_on(rules, row, counts, path, chosen, over):
     """The position `row` [W] of a learner that plays one game at a time becomes `chosen` [W], or the first of its next
-    game; counts: number of the game, moves made, games finished."""
+    game, whose path is empty; counts: number of the game, moves made, games finished."""
     row[:] = chosen
     counts[1] += 1
     if over:
+        begin_path(rules, path)
         rules.store(rules.initial(), row)
         counts[0] += 1
         counts[1] = 0

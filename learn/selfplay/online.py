@@ -12,6 +12,7 @@ import torch
 from deltaw.envs.game import Game
 from deltaw.learn.knobs import Count, Share
 from deltaw.learn.learner import Metrics
+from deltaw.learn.selfplay.lockstep import counts_and_path
 from deltaw.learn.steps.schedule import StepOptions
 from deltaw.search.evaluators.evaluator import Evaluator, remade, tensors_of
 from deltaw.search.players.plies import make_bench
@@ -35,14 +36,14 @@ class Position(NamedTuple):
     row: np.ndarray
     """int64 [W]"""
     counts: np.ndarray
-    """int64: game, ply, games finished, and what else the learner counts"""
+    """int64: game, ply, games finished, and what else the learner counts; then the path (`envs/path.py`)"""
     sums: np.ndarray
     """float64: of the current step, what the learner reports"""
 
 
 def make_position(game: Game, counts: int, sums: int) -> Position:
     """The first game's first, with so many counts and sums."""
-    return Position(game.row(game.rules.initial()), np.zeros(counts, np.int64), np.zeros(sums))
+    return Position(game.row(game.rules.initial()), counts_and_path(game.rules, counts), np.zeros(sums))
 
 
 class OnlineTD(ABC):
@@ -56,7 +57,8 @@ class OnlineTD(ABC):
         self.leaf = remade(start, start.tensors, {}).leaf
         self.position, self.positions = make_position(self.game, 3, sums), 0
         self.traces: Any = None
-        self._play_and_learn, self._bench = play_and_learn, make_bench(self.leaf, self.game)
+        self._play_and_learn = play_and_learn
+        self._bench = make_bench(self.leaf, self.game)._replace(path=self.position.counts[3:])
 
     @property
     def games(self) -> int:

@@ -20,7 +20,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import FeatureSet, Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.turn import noisy_move
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Chosen, Decisions, Player
 
 MOST_CRITERIA = 1000
 """criteria are looked at one by one, at every move: no n-tuples"""
@@ -102,10 +102,10 @@ class NoisyPlayer:
         self.name = f"{player.name} with {chance:.0%} noise" if chance else player.name
         self._buffers = game.buffers()
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        chosen = self.player.choose(rows, keys, seed)
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        chosen = self.player.choose(decisions, seed)
         if self.chance:
-            add_noise(self.game.rules, rows, keys, np.int64(seed), self.chance, *self._buffers, chosen)
+            add_noise(self.game.rules, decisions, np.int64(seed), self.chance, *self._buffers, chosen)
         return chosen
 
 
@@ -136,9 +136,11 @@ def count_choice(rules, spec, decision, result, moves, rows, index, value, table
 
 
 @kernel
-def add_noise(rules, rows, keys, seed, chance, moves, results, chosen):
-    """chosen[i] becomes one of the results of rows[i], with the given chance; drawn by (seed, game, ply)."""
+def add_noise(rules, decisions, seed, chance, moves, results, chosen):
+    """Replaces moves by random ones, each with the given chance; drawn by (seed, game, ply)."""
+    rows, keys, paths = decisions
     for i in range(len(rows)):
-        noisy = noisy_move(rules, rules.load(rows[i]), seed, keys[i, 0], keys[i, 1], chance, moves, results)
+        noisy = noisy_move(rules, paths[i], rules.load(rows[i]), seed, keys[i, 0], keys[i, 1], chance, moves, results)
         if noisy >= 0:
-            chosen[i] = results[noisy]
+            chosen.moves[i] = moves[noisy]
+            chosen.rows[i] = results[noisy]

@@ -102,7 +102,7 @@ def _empty(size: int, game: Game, outputs: int) -> Sample:
 @kernel
 def play_game(rules, leaf, seed, number, opening, sample, bench):
     """Fill the sample with one game; returns its positions: 0 if it did not end."""
-    first = open_game(rules, seed, number, opening, sample.rows[0], bench.moves[0], bench.rows[0])
+    first = open_game(rules, seed, number, opening, sample.rows[0], bench.path, bench.moves[0], bench.rows[0])
     state = rules.load(sample.rows[0])
     value = leaf.evaluate(rules, leaf.weights, state, bench.work)
     sample.outputs[0] = bench.work.chances

@@ -6,7 +6,7 @@ A rule is a kernel and its memory, [rows, F + 1], as many rows as the rule has n
 
 moves w_i, i = index[0] .. index[n - 1], by (step size of i) x error x value[j], where value[j] is the gradient or trace
 of weight index[j]. An index may occur more than once; then the occurrences are n separate updates (idbd and autostep
-merge them). `rate` is c, of the whole run; `meta` a rule's own knob. So `constant` is the lecture's
+merge them). `rate` is c, of the whole run; `meta` a rule's own knob. So `constant` is
 
     w_i <- w_i + c (v_{t+1} - v_t) dv_t/dw_i
 

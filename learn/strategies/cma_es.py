@@ -1,10 +1,10 @@
 """CMA-ES through ask and tell: the package `cma` (N. Hansen, https://github.com/CMA-ES/pycma), which learns the shape
 of the distribution it draws from.
 
-The best of its kind up to about a thousand weights; its matrix of n x n numbers is no use beyond. The package's object
-is a web of Python objects, which a checkpoint without pickles cannot hold. So its state here is what it was told: the
-fitness of every generation. To restore, the generations are told again; nothing is played, and as every draw is keyed
-by (seed, generation), the result is the same to the bit.
+It is the best of its kind up to about a thousand weights; beyond that its matrix of n x n numbers is too large. The
+package keeps its state in many Python objects, which a checkpoint without pickles cannot hold. So the state here is the
+fitness of every generation. `restore` tells these to a new object once more. No game is played for this, and the result
+is the same to the bit, because every draw is keyed by (seed, generation).
 """
 
 from __future__ import annotations

@@ -8,14 +8,20 @@ the legend.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from deltaw.envs.errors import InputError
 from deltaw.learn.run.strength import INTERVAL
 
+T = TypeVar("T")
 STYLES = ("-", "--", ":", "-.")
 AXES = {"games": ("games", 1e-3, "thousand games of training"), "seconds": ("seconds", 1 / 60, "minutes of training")}
 """--by: key of a record, factor, label of the axis"""
@@ -62,33 +68,27 @@ def read_curve(path: Path, opponent: str, from_games: int) -> Curve:
         known = ", ".join(sorted({str(r["opponent"]) for r in records}))
         raise InputError(f"{path} has no measurement against {opponent!r} after {from_games} games; it has: {known}")
     folder = path.parent if path.suffix == ".jsonl" else path
-    learner = read_yaml(folder / ".hydra" / "config.yaml").get("learner", {})
-    choices = read_yaml(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
+    learner = (read_yaml(folder / ".hydra" / "config.yaml", dict) or {}).get("learner", {})
+    hydra = (read_yaml(folder / ".hydra" / "hydra.yaml", dict) or {}).get("hydra", {})
+    choices = hydra.get("runtime", {}).get("choices", {})
     return Curve(str(learner.get("name", folder.name)), str(choices.get("experiment") or ""), wanted)
 
 
-def read_yaml(file: Path) -> dict[str, Any]:
-    """What Hydra noted beside the run; nothing where it did not."""
+def read_yaml(file: Path, kind: type[T]) -> T | None:
+    """What Hydra noted beside the run, a dictionary or a list; None where there is no such thing."""
     try:
-        return yaml.safe_load(file.read_text()) or {}
-    except (OSError, yaml.YAMLError):
-        return {}
+        found = yaml.safe_load(file.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return None
+    return found if isinstance(found, kind) else None
 
 
 def draw(curves: list[Curve], opponent: str, by: tuple[str, ...], log: bool, target: Path) -> None:
     """One panel for each way to compare; raises InputError."""
-    try:
-        import matplotlib
-
-        matplotlib.use("agg")
-        from matplotlib import pyplot
-    except ImportError:
-        raise InputError('drawing needs matplotlib: pip install "deltaw[plot]"') from None
-    figure, panels = pyplot.subplots(
-        1, len(by), figsize=(7 * len(by), 4.5), layout="constrained", sharey=True, squeeze=False
-    )
+    figure = Figure(figsize=(7 * len(by), 4.5), layout="constrained")
+    panels = figure.subplots(1, len(by), sharey=True, squeeze=False)
     for axes, way in zip(panels[0], by, strict=True):
-        _panel(axes, curves, way, log)
+        panel(axes, curves, way, log)
     panels[0][0].set_ylabel(f"points per game against {opponent} (95 %)")
     panels[0][0].legend(fontsize="small")
     try:
@@ -96,20 +96,17 @@ def draw(curves: list[Curve], opponent: str, by: tuple[str, ...], log: bool, tar
         figure.savefig(target, dpi=120)
     except (OSError, ValueError) as error:  # ValueError: no format of that name
         raise InputError(f"cannot write {target}: {error}") from None
-    finally:
-        pyplot.close(figure)
 
 
-def _panel(axes: Any, curves: list[Curve], way: str, log: bool) -> None:
-    from matplotlib.ticker import LogLocator
-
+def panel(axes: Axes, curves: Sequence[Curve], way: str, log: bool = False) -> None:
+    """Draws the curves; `way`: a key of AXES."""
     key, factor, text = AXES[way]
     methods = list(dict.fromkeys(curve.method for curve in curves))
     named: set[str] = set()
     for curve in curves:
         siblings = list(dict.fromkeys(c.experiment for c in curves if c.method == curve.method))
         style = STYLES[siblings.index(curve.experiment) % len(STYLES)]
-        colour = f"C{methods.index(curve.method) % 10}"
+        colour = to_hex(f"C{methods.index(curve.method) % 10}")
         label = "_" if curve.label in named else curve.label  # a legend leaves out what begins so
         named.add(curve.label)
         records = [r for r in curve.records if r[key] > 0 or not log]

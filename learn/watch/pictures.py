@@ -1,20 +1,23 @@
-"""Pictures for the log: what an evaluator thinks of a position, and whether its predictions come true."""
+"""Pictures for the log and for reports: what an evaluator thinks of a position, and images that lie inside a page."""
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import io
+from typing import Any, NamedTuple
 
+import matplotlib
+from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
 from deltaw.envs.game import Game
-from deltaw.learn.selfplay.sample import Reliability
 from deltaw.search.evaluators.evaluator import Opinion
 
-GROUND, INK, FAINT, MARK = "#202428", "#e8e6e0", "#5a6068", "#7ab8e8"
-SIDE, MARGIN = 280, 44
-"""pixels: side of the square of a reliability diagram, and the room around it"""
-LARGEST = 12
-"""pixels: radius of the mark of a bin that holds all positions"""
+GROUND, BRIGHT = "#202428", "#e8e6e0"
+PAPER, INK, SOFT, FAINT = "#f7f3e9", "#3a342c", "#857b6d", "#ddd5c6"
+"""of a report"""
+PALETTE = 96
+"""colours of a board in a page: it has few, and the page stays small"""
 
 
 def opinion_picture(game: Game, state: Any, opinion: Opinion) -> Image.Image:
@@ -30,7 +33,7 @@ def opinion_picture(game: Game, state: Any, opinion: Opinion) -> Image.Image:
     pen.text(
         (12, board.height + 6),
         f"value {opinion.value:+.3f} for the side to move",
-        fill=INK,
+        fill=BRIGHT,
         font=ImageFont.load_default(16),
     )
     left = 12.0
@@ -55,23 +58,37 @@ def outcome_color(outcome: int, largest: int) -> str:
     return "#" + "".join(f"{int(c * strength):02x}" for c in base)
 
 
-def reliability_picture(found: Reliability) -> Image.Image:
-    """Score that came true (upwards) against predicted score (to the right), a mark a bin, its area the share of
-    positions; the diagonal is perfect calibration."""
-    size = SIDE + 2 * MARGIN
-    picture = Image.new("RGB", (size, size), GROUND)
-    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(14)
+# --- images inside a page -----------------------------------------------------------------------------------------
 
-    def point(x: float, y: float) -> tuple[float, float]:
-        return MARGIN + x * SIDE, MARGIN + (1.0 - y) * SIDE
 
-    pen.rectangle([point(0.0, 1.0), point(1.0, 0.0)], outline=FAINT)
-    pen.line([point(0.0, 0.0), point(1.0, 1.0)], fill=FAINT)
-    total = max(int(found.positions.sum()), 1)
-    for predicted, scored, positions in zip(*found, strict=True):
-        x, y = point(float(predicted), float(scored))
-        radius = max(LARGEST * (positions / total) ** 0.5, 2.0)
-        pen.ellipse([x - radius, y - radius, x + radius, y + radius], fill=MARK)
-    pen.text((MARGIN, 12), f"score that came true; error {found.error:.3f}", fill=INK, font=font)
-    pen.text((MARGIN, size - MARGIN + 12), f"predicted score; {total:,} positions", fill=INK, font=font)
-    return picture
+class Picture(NamedTuple):
+    """An image that needs no file."""
+
+    source: str
+    """a `data:` address"""
+    width: int
+    """pixels"""
+    height: int
+    about: str
+
+
+def embedded_image(image: Image.Image, width: int, about: str) -> Picture:
+    """`width` pixels wide, or as wide as the image is if that is less."""
+    if image.width > width:
+        image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+    file = io.BytesIO()
+    image.convert("RGB").quantize(PALETTE).save(file, "PNG", optimize=True)
+    return Picture(_address("png", file), image.width, image.height, about)
+
+
+def embedded_chart(figure: Figure, about: str) -> Picture:
+    """As SVG; the same chart gives the same bytes."""
+    file = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "deltaw"}):
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    width, height = (round(figure.dpi * inches) for inches in figure.get_size_inches())
+    return Picture(_address("svg+xml", file), width, height, about)
+
+
+def _address(kind: str, file: io.BytesIO) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"

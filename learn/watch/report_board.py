@@ -1,10 +1,10 @@
 """Weights drawn where they belong: on the squares of a board, or on the points of backgammon.
 
-Which feature describes which square is found out, not declared, so that it works for a game nobody here has seen: over
-positions of random games, a feature belongs to a square and a piece if it is active exactly where `cells` says that
-this piece stands there, always with the same value; or, signed, with one value for 1 and its opposite for 2. Which way
-up the board stands is found out too, from the game's own picture: where pixels change as cells change. Backgammon's
-inputs count checkers, so its points are drawn as stacks of what each further checker adds.
+No game declares which feature describes which square; it is found out from positions of random games, so it works for
+any game. A feature belongs to a square and a piece if it is active exactly when `cells` says that this piece stands
+there, always with the same value. A signed feature has one value for 1 and the opposite value for 2. The orientation of
+the board is found out, too: in the game's own picture pixels change where cells change. Backgammon's inputs count
+checkers, so each of its points is drawn as a stack that shows what each further checker adds.
 
 Letters: N positions, F features, C cells, W integers a state.
 """
@@ -21,8 +21,7 @@ import numpy as np
 from deltaw.envs.game import FeatureSet, Game
 from deltaw.learn.exports.export import random_positions
 from deltaw.learn.selfplay.lockstep import dense_features
-from deltaw.learn.watch.report_page import FAINT, figure, ink, shade, svg
-from deltaw.search.analysis.tree_picture import tag
+from deltaw.learn.watch.pictures import INK
 
 POSITIONS = 1500
 """of random games, by which features and squares are matched"""
@@ -35,6 +34,11 @@ PARTS = ("1", "2", "3", "more")
 """inputs of a point: 1 if at least 1, 2, 3 checkers stand there, and (n - 3)/2"""
 MOST_CELLS = 400
 """a larger board is not drawn"""
+SQUARE, CHECKER, SMALL_CHECKER = 44.0, 26.0, 9.2
+"""pixels: of what has a number in it, and without numbers"""
+SMALL_BOARD = 96.0
+"""pixels: of a board without numbers"""
+GOOD, BAD, NEUTRAL = (209, 104, 30), (38, 98, 160), (253, 252, 248)
 
 
 class BoardMap(NamedTuple):
@@ -53,6 +57,11 @@ class Layout(NamedTuple):
     place: np.ndarray
     """int64 [C]: row * columns + column of each cell in the picture, from the top left"""
 
+    def where(self, cell: int) -> tuple[int, int]:
+        """Row and column."""
+        row, column = divmod(int(self.place[cell]), self.columns)
+        return row, column
+
 
 def dense(game: Game, features: FeatureSet, rows: np.ndarray) -> np.ndarray:
     """float32 [N, F]: all features of positions `rows` int64 [N, W]; fewer of them for a large feature set."""
@@ -66,9 +75,7 @@ def dense(game: Game, features: FeatureSet, rows: np.ndarray) -> np.ndarray:
 
 def random_rows(game: Game, number: int = POSITIONS) -> np.ndarray:
     """int64 [number, W]: successive positions of random games."""
-    rows = np.empty((number, game.rules.width), np.int64)
-    random_positions(game.rules, np.int64(1), rows, *game.buffers())
-    return rows
+    return random_positions(game, 1, number)
 
 
 def cells_of(game: Game, rows: np.ndarray, kernel: str = "cells") -> np.ndarray:
@@ -159,52 +166,61 @@ def _rises(a: np.ndarray, b: np.ndarray) -> bool:
 # --- drawing ------------------------------------------------------------------------------------------------------
 
 
-def board_svg(
-    layout: Layout, values: np.ndarray, names: Sequence[str], largest: float, *, size: float = 44.0, texts: bool = True
-) -> str:
-    """The board in the colours of `values` float [C] (NaN: nothing there); `names` [C] are shown under the pointer."""
-    parts = []
-    for cell, place in enumerate(layout.place):
-        row, column = divmod(int(place), layout.columns)
-        x, y, value = column * size + 1, row * size + 1, float(values[cell])
-        if np.isnan(value):
-            parts.append(tag("rect", x=x, y=y, width=size, height=size, fill="none", stroke=FAINT))
-            continue
-        about = tag("title", f"{names[cell]} {value:+.4f}")
-        fill = shade(value, largest)
-        parts.append(tag("rect", about, x=x, y=y, width=size, height=size, fill=fill, stroke=FAINT, raw=True))
-        if texts:
-            style = f"fill:{ink(value, largest)};font-size:{size / 4:g}px;pointer-events:none"
-            parts.append(
-                tag("text", f"{value:+.2f}", x=x + size / 2, y=y + size / 2 + 4, text_anchor="middle", style=style)
-            )
-    return svg(layout.columns * size + 2, layout.rows * size + 2, "".join(parts), "weights on the board")
+class Mark(NamedTuple):
+    value: float | None
+    """gives the colour; None: a text alone"""
+    text: str = ""
+    about: str = ""
+    """shown under the pointer"""
 
 
-def points_svg(weights: dict[str, float], side: str, largest: float, *, size: float = 13.0, texts: bool = True) -> str:
+class Grid(NamedTuple):
+    """Numbers on squares, or on backgammon's checkers, as `report.html.jinja` draws them."""
+
+    rows: int
+    columns: int
+    marks: dict[tuple[int, int], Mark]
+    """by row and column"""
+    largest: float
+    """the number with the deepest colour"""
+    caption: str
+    size: float
+    """pixels: of a square"""
+    letter: float = 0.25
+    """font size in squares; 0: no texts"""
+    checkers: bool = False
+
+
+def shade(value: float, largest: float) -> str:
+    """From blue (-largest, bad for the mover) over white to orange (+largest, good)."""
+    share = min(max(value / largest, -1.0), 1.0) if largest > 0 else 0.0
+    end = GOOD if share > 0 else BAD
+    mixed = (round(n + (e - n) * abs(share) ** 0.8) for n, e in zip(NEUTRAL, end, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def ink(value: float, largest: float) -> str:
+    """A colour in which text can be read on `shade`."""
+    return "#ffffff" if abs(value) > 0.62 * largest > 0 else INK
+
+
+def points_grid(weights: dict[str, float], side: str, largest: float, small: bool) -> Grid:
     """Backgammon's points with four checkers each, coloured by `stack_values`. The mover's home is bottom right; the
     opponent's points are drawn where they are on that board."""
-    values = stack_values(weights, side)
-    width, height = 13.4 * 2 * size, 2 * (len(PARTS) + 1.6) * 2 * size
-    parts = [tag("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, fill="#f1ead9", stroke=FAINT)]
-    for point in range(1, 25):
+    marks = {}
+    for point, values in stack_values(weights, side).items():
         place = point if side == "me" else 25 - point
         column = 12 - place if place <= 12 else place - 13
-        x = (column + 0.7 + (column > 5) * 0.6) * 2 * size
-        edge, step = (height - 1.6 * size, -2 * size) if place <= 12 else (1.6 * size, 2 * size)
-        if texts:
-            parts.append(tag("text", str(place), x=x, y=edge - step / 4 * 1.4 + 4, text_anchor="middle", class_="soft"))
-        for k, value in enumerate(values[point]):
-            y = edge + step * (k + 0.85)
-            which = ("first", "second", "third", "each further")[k]
-            about = tag("title", f"{which} checker of {side} on its point {point}: {value:+.4f}")
-            fill = shade(value, largest)
-            parts.append(tag("circle", about, cx=x, cy=y, r=size - 0.8, fill=fill, stroke=FAINT, raw=True))
-            if texts:
-                style = f"fill:{ink(value, largest)};font-size:{size * 0.62:g}px;pointer-events:none"
-                text = str(round(100 * value)).replace("-", "−")
-                parts.append(tag("text", text, x=x, y=y + size * 0.22, text_anchor="middle", style=style))
-    return svg(width, height, "".join(parts), f"what checkers of {side} are worth, point by point")
+        column += column > 5  # the bar
+        edge, step = (10, -1) if place <= 12 else (0, 1)
+        marks[edge, column] = Mark(None, str(place))
+        for k, (which, value) in enumerate(zip(("first", "second", "third", "each further"), values, strict=True), 1):
+            about = f"{which} checker of {side} on its point {point}: {value:+.4f}"
+            marks[edge + step * k, column] = Mark(value, str(round(100 * value)).replace("-", "−"), about)
+    if small:
+        return Grid(11, 13, marks, largest, side, SMALL_CHECKER, 0, checkers=True)
+    meaning = "what the first, second, third and each further checker adds, less the mean; in hundredths"
+    return Grid(11, 13, marks, largest, f"{side}: {meaning}", CHECKER, 0.38, checkers=True)
 
 
 def stack_values(weights: dict[str, float], side: str) -> dict[int, list[float]]:
@@ -243,48 +259,27 @@ class Drawing:
         return float(np.abs(weight[sorted(self.drawn)]).max()) if self.maps else 0.0
 
     def _stacks(self, weight: np.ndarray, side: str) -> list[float]:
-        named = dict(zip(self.names, map(float, weight), strict=True))
-        return [value for values in stack_values(named, side).values() for value in values]
+        return [value for values in stack_values(self._named(weight), side).values() for value in values]
 
-    def pictures(self, weight: np.ndarray, largest: float, *, small: bool = False) -> list[str]:
-        """A figure for each piece or side of `weight` float [F]; empty where nothing has a place."""
-        named = dict(zip(self.names, map(float, weight), strict=True))
+    def _named(self, weight: np.ndarray) -> dict[str, float]:
+        return dict(zip(self.names, map(float, weight), strict=True))
+
+    def grids(self, weight: np.ndarray, largest: float, *, small: bool = False) -> list[Grid]:
+        """One for each piece or side of `weight` float [F]; none where nothing has a place."""
         if self.sides:
-            size = 4.6 if small else 13.0
-            hundredths = (
-                ""
-                if small
-                else ": what the first, second, third and each further checker adds, less the mean; in hundredths"
-            )
-            return [
-                figure(points_svg(named, side, largest, size=size, texts=not small), side + hundredths, int(27 * size))
-                for side in self.sides
-            ]
+            return [points_grid(self._named(weight), side, largest, small) for side in self.sides]
         return [self._board(m, weight, largest, small) for m in self.maps]
 
-    def _board(self, m: BoardMap, weight: np.ndarray, largest: float, small: bool) -> str:
+    def _board(self, m: BoardMap, weight: np.ndarray, largest: float, small: bool) -> Grid:
         assert self.layout is not None
-        values = np.where(m.feature >= 0, weight[m.feature], np.nan)
-        names = [self.names[f] if f >= 0 else "" for f in m.feature]
-        size = 96.0 / max(self.layout.columns, self.layout.rows) if small else 44.0
-        return figure(board_svg(self.layout, values, names, largest, size=size, texts=not small), m.title)
-
-
-def tuple_svg(layout: Layout, cells: Sequence[int], marks: Sequence[str], fill: str, size: float) -> str:
-    """The board with a tuple's cells filled, and a mark in each."""
-    parts = []
-    marked = dict(zip(cells, marks, strict=True))
-    for cell, place in enumerate(layout.place):
-        row, column = divmod(int(place), layout.columns)
-        x, y = column * size + 1, row * size + 1
-        color = fill if cell in marked else "none"
-        parts.append(tag("rect", x=x, y=y, width=size, height=size, fill=color, stroke=FAINT))
-        if marked.get(cell):
-            style = f"font-size:{size * 0.7:g}px"
-            parts.append(
-                tag("text", marked[cell], x=x + size / 2, y=y + size * 0.75, text_anchor="middle", style=style)
-            )
-    return svg(layout.columns * size + 2, layout.rows * size + 2, "".join(parts), "cells " + " ".join(map(str, cells)))
+        rows, columns = self.layout.rows, self.layout.columns
+        marks = {
+            self.layout.where(cell): Mark(weight[f], f"{weight[f]:+.2f}", f"{self.names[f]} {weight[f]:+.4f}")
+            for cell, f in enumerate(m.feature)
+            if f >= 0
+        }
+        size, letter = (SMALL_BOARD / max(rows, columns), 0.0) if small else (SQUARE, 0.25)
+        return Grid(rows, columns, marks, largest, m.title, size, letter)
 
 
 def line_of_cells(game: Game) -> Layout:

@@ -4,14 +4,16 @@ that have no place there.
     linear     the weight of each feature; with a head over outcome classes the slope of the value
                (`slopes` of learn/watch/tensorboard.py)
     mlp        the mean of dv/dx over positions of its own games: what a little more of an input is worth there; and the
-               first layer's units that move most: standard deviation of their activation x length of their outgoing
-               weights
+               first layer's units that move the value most, by the standard deviation of their activation times the
+               length of their outgoing weights
     n-tuples   the tables whose sum over their placements varies most over those positions, and their largest entries
 
 Letters: N positions, F features, T tables, H units, W integers a state.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,16 +22,15 @@ from deltaw.envs.game import Game
 from deltaw.envs.tuples import Table, tables
 from deltaw.learn.watch.report_board import (
     Drawing,
+    Grid,
     Layout,
+    Mark,
     cells_of,
     dense,
     layout_of,
     line_of_cells,
     random_rows,
-    tuple_svg,
 )
-from deltaw.learn.watch.report_page import bars, details, figure, heading, paragraph, row, shade
-from deltaw.learn.watch.report_page import table as html_table
 from deltaw.learn.watch.tensorboard import MOST_NAMES, slopes
 from deltaw.learn.weights.networks import ACTIVATIONS, network_of
 from deltaw.search.evaluators.evaluator import Evaluator
@@ -40,8 +41,6 @@ LISTED = 500
 """of a large set, features in the folded table"""
 UNITS = 8
 """first-layer units drawn"""
-UNIT_WIDTH = 270
-"""pixels of a unit's pictures"""
 TABLES = 6
 """n-tuples drawn"""
 ENTRIES = 3
@@ -50,44 +49,44 @@ MOST_POSITIONS = 500
 """over which slopes and deviations are taken"""
 
 
-def weights_part(evaluator: Evaluator, rows: np.ndarray) -> list[str]:
-    """HTML of the evaluator's weights; `rows` int64 [N, W]: positions of its games, if there are any."""
-    rows = rows[:: max(1, len(rows) // MOST_POSITIONS)] if len(rows) else random_rows(evaluator.game, MOST_POSITIONS)
-    if evaluator.description.kind == "ntuple":
-        return _tuples_part(evaluator, rows)
-    if evaluator.features.num_features > MOST_NAMES:
-        return [paragraph(f"{evaluator.features.num_features:,} features are too many to draw.")]
-    return _features_part(evaluator, rows)
-
-
 # --- features -----------------------------------------------------------------------------------------------------
 
 
-def _features_part(evaluator: Evaluator, rows: np.ndarray) -> list[str]:
-    game, features = evaluator.game, evaluator.features
-    x, drawing = dense(game, features, rows), Drawing(game, features)
-    mlp = evaluator.description.kind == "mlp"
+def sampled(game: Game, rows: np.ndarray) -> np.ndarray:
+    """At most about MOST_POSITIONS of the positions `rows` int64 [N, W]; of random games if there are none."""
+    return rows[:: max(1, len(rows) // MOST_POSITIONS)] if len(rows) else random_rows(game, MOST_POSITIONS)
+
+
+def feature_weights(evaluator: Evaluator, rows: np.ndarray) -> dict[str, Any] | None:
+    """None where there are no features, or more than could be drawn."""
+    game, features, mlp = evaluator.game, evaluator.features, evaluator.description.kind == "mlp"
+    if evaluator.description.kind == "ntuple" or features.num_features > MOST_NAMES:
+        return None
+    x, drawing = dense(game, features, sampled(game, rows)), Drawing(game, features)
     worth = mean_gradient(evaluator, x) if mlp else slopes(evaluator, np.arange(features.num_features)).astype(float)
-    parts = [paragraph(_explained(evaluator, len(x)), "note")]
-    pictures = drawing.pictures(worth, drawing.largest(worth))
-    if pictures:
-        parts.append(row(pictures))
-    parts += _list(worth, x.std(axis=0), drawing)
-    return parts + (_units(evaluator, x, drawing) if mlp else [])
+    spread, drawn = x.std(axis=0), drawing.drawn
+    largest_first = np.argsort(-np.abs(worth), kind="stable")
+    without_place = [i for i in largest_first if i not in drawn and spread[i] > 0][:LARGEST]
+    others = [(drawing.names[i], worth[i], spread[i]) for i in without_place]
+    numbers = [(drawing.names[i], f"{worth[i]:+.4f}", f"{spread[i]:.3f}") for i in largest_first[:LISTED]]
+    return {
+        "meaning": _meaning(evaluator, len(x)),
+        "grids": drawing.grids(worth, drawing.largest(worth)),
+        "others": others,
+        "largest": [("feature", "weight", "standard deviation"), *numbers],
+        "units": _units(evaluator, x, drawing) if mlp else [],
+    }
 
 
-def _explained(evaluator: Evaluator, positions: int) -> str:
+def _meaning(evaluator: Evaluator, positions: int) -> str:
     description = evaluator.description
-    seen = "Orange is good for the side to move, blue bad."
     if description.kind == "mlp":
         return (
-            f"What a little more of each input adds to the value, mean over {positions:,} positions of its own games. "
-            f"{seen}"
+            f"What a little more of each input adds to the value, mean over {positions:,} positions of its own games."
         )
     if description.head == "classes":
-        return f"What each feature adds to the value where all outcomes are equally likely. {seen}"
-    squeezed = " (before tanh)" if description.head == "tanh" else ""
-    return f"What each feature adds to the sum{squeezed}. {seen}"
+        return "What each feature adds to the value where all outcomes are equally likely."
+    return f"What each feature adds to the sum{' (before tanh)' if description.head == 'tanh' else ''}."
 
 
 def mean_gradient(evaluator: Evaluator, x: np.ndarray) -> np.ndarray:
@@ -98,36 +97,21 @@ def mean_gradient(evaluator: Evaluator, x: np.ndarray) -> np.ndarray:
     return inputs.grad.double().mean(dim=0).numpy()
 
 
-def _list(worth: np.ndarray, spread: np.ndarray, drawing: Drawing) -> list[str]:
-    """Bars of the largest weights without a place on the board, and a folded table of all."""
-    drawn = drawing.drawn
-    largest_first = np.argsort(-np.abs(worth), kind="stable")
-    others = [i for i in largest_first if i not in drawn and spread[i] > 0][:LARGEST]
-    parts = []
-    if others:
-        title = "Largest weights without a place on the board" if drawn else "Largest weights"
-        notes = [f"± {spread[i]:.2g} of it" for i in others]
-        parts = [heading(title, 3), bars([drawing.names[i] for i in others], [float(worth[i]) for i in others], notes)]
-        parts.append(paragraph("± is the standard deviation of the feature over those positions.", "note"))
-    lines = [[drawing.names[i], f"{worth[i]:+.4f}", f"{spread[i]:.3f}"] for i in largest_first[:LISTED]]
-    summary = f"the {len(lines)} largest of {len(worth)} weights as numbers"
-    head = ("feature", "weight", "standard deviation")
-    return [*parts, details(summary, html_table(head, lines, numbers=(1, 2)))]
-
-
-def _units(evaluator: Evaluator, x: np.ndarray, drawing: Drawing) -> list[str]:
+def _units(evaluator: Evaluator, x: np.ndarray, drawing: Drawing) -> list[dict[str, Any]]:
+    """The units that move most."""
     importance = unit_importance(evaluator, x)
     best = np.argsort(-importance, kind="stable")[:UNITS]
     weight = evaluator.tensors["weight0"].astype(float)[:, best]
-    parts = [heading(f"First layer: {len(best)} of {len(importance)} units, those that move most", 3)]
     largest = drawing.largest(weight)
-    blocks = []
-    for k, unit in enumerate(best):
-        pictures = row(drawing.pictures(weight[:, k], largest, small=True)) if largest else ""
-        strongest = np.argsort(-np.abs(weight[:, k]), kind="stable")[:3]
-        words = ", ".join(f"{drawing.names[i]} {weight[i, k]:+.2f}" for i in strongest)
-        blocks.append(figure(pictures, f"unit {unit}, moves by {importance[unit]:.2f}: {words}", UNIT_WIDTH))
-    return [*parts, row(blocks) if largest else "".join(blocks)]
+    return [
+        {
+            "number": unit,
+            "importance": importance[unit],
+            "grids": drawing.grids(column, largest, small=True),
+            "strongest": [(drawing.names[i], column[i]) for i in np.argsort(-np.abs(column), kind="stable")[:3]],
+        }
+        for column, unit in zip(weight.T, best, strict=True)
+    ]
 
 
 def unit_importance(evaluator: Evaluator, x: np.ndarray) -> np.ndarray:
@@ -142,28 +126,34 @@ def unit_importance(evaluator: Evaluator, x: np.ndarray) -> np.ndarray:
 # --- n-tuples -----------------------------------------------------------------------------------------------------
 
 
-def _tuples_part(evaluator: Evaluator, rows: np.ndarray) -> list[str]:
-    game, spec = evaluator.game, evaluator.description.spec
-    weight = evaluator.tensors["weight0"][:, 0]
-    sums = table_sums(evaluator, rows)
-    spread = sums.std(axis=0)
+def table_weights(evaluator: Evaluator, rows: np.ndarray) -> dict[str, Any] | None:
+    """None where the evaluator is no n-tuple network."""
+    game, description = evaluator.game, evaluator.description
+    if description.kind != "ntuple":
+        return None
+    spec, weight, rows = description.spec, evaluator.tensors["weight0"][:, 0], sampled(game, rows)
+    spread = table_sums(evaluator, rows).std(axis=0)
     known = list(tables(spec))
-    best = np.argsort(-spread, kind="stable")[:TABLES]
-    seats = "each side to move has weights of its own" if spec[2] == 2 else "both sides share their weights"
-    used = np.count_nonzero(weight)
-    parts = [
-        paragraph(
-            f"{len(known)} tables with {len(weight):,} weights, of which {used:,} are not zero; {seats}. Shown are the "
-            f"tables whose sums vary most over {len(rows):,} positions of its own games, with their "
-            "largest and least entries.",
-            "note",
-        ),
-        paragraph(f"Digits: {cell_legend(game)}", "note"),
-    ]
     layout = layout_of(game) if game.board is not None else line_of_cells(game)
-    for t in best:
-        parts += _table(layout, known[t], int(t), float(spread[t]), weight, spec)
-    return parts
+    best = [
+        {
+            "number": t,
+            "cells": len(known[t].placements[0]),
+            "places": len(known[t].placements),
+            "spread": spread[t],
+            "grids": _entries(layout, known[t], weight, spec),
+        }
+        for t in np.argsort(-spread, kind="stable")[:TABLES]
+    ]
+    return {
+        "number": len(known),
+        "weights": len(weight),
+        "used": np.count_nonzero(weight),
+        "per_seat": spec[2] == 2,
+        "positions": len(rows),
+        "legend": cell_legend(game),
+        "best": best,
+    }
 
 
 def cell_legend(game: Game) -> str:
@@ -187,23 +177,19 @@ def table_sums(evaluator: Evaluator, rows: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _table(
-    layout: Layout, table: Table, number: int, spread: float, weight: np.ndarray, spec: tuple[int, ...]
-) -> list[str]:
+def _entries(layout: Layout, table: Table, weight: np.ndarray, spec: tuple[int, ...]) -> list[Grid]:
+    """The largest and least entries of a table: what stands on the cells, and how much that adds."""
     cells = table.placements[0]
     own = weight[table.first : table.first + table.size * spec[2]]
     order = np.argsort(own, kind="stable")
     chosen = [*(int(i) for i in order[::-1][:ENTRIES] if own[i] > 0), *(int(i) for i in order[:ENTRIES] if own[i] < 0)]
-    largest = float(np.abs(own).max())
-    size = 20.0 if layout.columns <= 12 else 14.0
-    figures = []
+    grids = []
     for entry in chosen:
         seat, word = divmod(entry, table.size)
         digits = [str(word // spec[1] ** k % spec[1]) for k in range(len(cells))][::-1]
         mover = (", first to move", ", second to move")[seat] if spec[2] == 2 else ""
-        value = float(own[entry])
-        figures.append(figure(tuple_svg(layout, cells, digits, shade(value, largest), size), f"{value:+.3f}{mover}"))
-    count = len(table.placements)
-    places = f"{count} place{'s' if count > 1 else ''}"
-    title = f"Table {number}: {len(cells)} cells in {places}, moves the sum by ± {spread:.3f}"
-    return [heading(title, 3), row(figures)]
+        marks = {layout.where(cell): Mark(own[entry], digit) for cell, digit in zip(cells, digits, strict=True)}
+        size = 20.0 if layout.columns <= 12 else 14.0
+        caption = f"{own[entry]:+.3f}{mover}"
+        grids.append(Grid(layout.rows, layout.columns, marks, float(np.abs(own).max()), caption, size, 0.7))
+    return grids

@@ -4,8 +4,8 @@ strength/OPPONENT            the headline: points per game against it at 1 ply (
                              one), with _low and _high, a 95 % interval; margin charts under CUSTOM SCALARS
 strength_by_second/OPPONENT  the same; the step is whole seconds of training: runs of different methods at equal seconds
 final/OPPONENT               the measurement that ends a run
-train/td_error               size of the TD errors that were learned from; it says whether learning goes on, not how
-                             strong one is
+train/td_error               size of the TD errors that were learned from; it shows whether learning continues, not how
+                             strong the evaluator is
 train/*                      loss, step size, norms of gradients and traces: see the learner's step
 play/*                       length of the training games, share of double wins or draws
 speed/*                      games and positions a second of training
@@ -16,7 +16,7 @@ automata/*                   mu and sigma, or the probabilities, of every weight
                              learn/automata/team.py
 dynamic/*                    gain of adapting over the weights of the start, and its standard error: see
                              learn/learners/dynamic.py
-opponent/*                   how much oftener than by chance the opponent chooses by a criterion
+opponent/*                   how much more often than by chance the opponent chooses by a criterion
 weights/NAME                 the weight of a feature, of linear evaluators: of all features up to 40, else of the 20
                              that vary most over positions of random games (so they are the same in every run of a
                              game). With a head over outcome classes: the slope of the value where all classes are
@@ -43,11 +43,11 @@ from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from deltaw.envs.game import FeatureSet, Game
-from deltaw.learn.exports.export import random_positions
 from deltaw.learn.run.strength import INTERVAL, Strength
-from deltaw.learn.selfplay.lockstep import dense_features
 from deltaw.learn.selfplay.sample import annotated, outcome_values, play_sample, reliability, scores, typical
-from deltaw.learn.watch.pictures import opinion_picture, reliability_picture
+from deltaw.learn.watch.charts import reliability_chart
+from deltaw.learn.watch.pictures import opinion_picture
+from deltaw.learn.watch.report_board import dense, random_rows
 from deltaw.search.evaluators.evaluator import Evaluator
 
 MOST_CURVES = 40
@@ -130,8 +130,8 @@ class Board:
             self._with_interval("strength_by_second", result, int(seconds))
 
     def again(self, records: list[dict[str, Any]]) -> None:
-        """Points by seconds of an earlier sitting, which TensorBoard takes back where the seconds are more than the
-        games."""
+        """Writes again the points by seconds of an earlier part of the run. TensorBoard takes them back if the seconds
+        are more than the games."""
         for r in records:
             if int(r["seconds"]) >= self._purged_from > 0:
                 earlier = Strength(r["opponent"], r["ppg"], r["standard_error"], r["match_games"])
@@ -170,8 +170,7 @@ class Board:
         self.writer.add_scalar("sample/calibration_error", found.error, games)
         self.writer.add_scalar("sample/td_error", float(np.sqrt(np.mean(sample.errors**2))), games)
         self._histogram("sample/td_error", sample.errors, games)
-        picture = reliability_picture(found)
-        self.writer.add_image("sample/reliability", np.asarray(picture), games, dataformats="HWC")
+        self.writer.add_figure("sample/reliability", reliability_chart(found), games)
         self.writer.add_text("sample/game", "\n".join(annotated(evaluator, sample, typical(sample))), games)
 
     def _histogram(self, name: str, values: np.ndarray, games: int) -> None:
@@ -201,13 +200,8 @@ def watched(game: Game, features: FeatureSet) -> tuple[np.ndarray, list[str]]:
         return np.zeros(0, np.int64), []
     index = np.arange(features.num_features)
     if len(index) > MOST_CURVES:
-        rows = np.empty((POSITIONS, game.rules.width), np.int64)
-        random_positions(game.rules, np.int64(1), rows, *game.buffers())
-        dense = np.empty((POSITIONS, len(index)), np.float32)
-        room = features.max_active + 4
-        work = (np.empty(room, np.int32), np.empty(room, np.float32))
-        dense_features(game.rules, np.array(features.spec, np.int64), rows, *work, dense)
-        index = np.sort(np.argsort(-dense.astype(float).var(axis=0), kind="stable")[:FEWER_CURVES])
+        x = dense(game, features, random_rows(game, POSITIONS))
+        index = np.sort(np.argsort(-x.astype(float).var(axis=0), kind="stable")[:FEWER_CURVES])
     names = features.names()
     return index, [names[i] for i in index]
 
@@ -220,8 +214,8 @@ def slopes(evaluator: Evaluator, index: np.ndarray) -> np.ndarray:
 
 
 def _quiet_about_files(failure: threading.ExceptHookArgs) -> None:
-    """TensorBoard writes in a thread of its own, and its next call raises what went wrong there: no traceback from the
-    thread as well."""
+    """TensorBoard writes in a thread of its own. If writing fails there, its next call raises the error, so the thread
+    need not print a traceback as well."""
     if not issubclass(failure.exc_type, OSError):
         threading.__excepthook__(failure)
 

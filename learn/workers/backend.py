@@ -20,8 +20,8 @@ Value = TypeVar("Value")
 
 
 class Shared(Generic[Value]):
-    """A value that many jobs read. A job holds this handle and looks at `value`, which nobody may change while jobs
-    run. The value is shared as it is now: share it again after a change."""
+    """A value that many jobs read. A job holds this handle and reads `value`, which nobody may change while jobs run.
+    The handle has the value of this moment: share the value again after a change."""
 
     def __init__(self, value: Value) -> None:
         self.value = value

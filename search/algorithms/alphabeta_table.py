@@ -19,7 +19,7 @@ import numpy as np
 from deltaw.envs.control import OPEN, enter, stopped
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_key, node_moves, node_outcome
 from deltaw.search.tree.transposition import (
     LOWER,
     NO_MOVE,
@@ -32,7 +32,6 @@ from deltaw.search.tree.transposition import (
     entry_value,
     find,
     store,
-    table_key,
 )
 
 
@@ -42,10 +41,10 @@ def alphabeta_table(rules, leaf, visitor, state, depth, alpha, beta, stack):
     < beta."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
-    key, opened = table_key(rules, state, 0), stack.control[OPEN]
+    key, opened = node_key(rules, state, 0, stack), stack.control[OPEN]
     row, move = find(stack.table, key), np.int64(NO_MOVE)
     if row >= 0:
         move = entry_move(stack.table, row)
@@ -57,7 +56,7 @@ def alphabeta_table(rules, leaf, visitor, state, depth, alpha, beta, stack):
             visitor.visit(visitor.memory, state, depth, lower, upper)
             return upper if beta == upper else lower
     moves, mover = stack.moves[depth], rules.seat(state)
-    n = rules.legal_moves(state, moves)
+    n = node_moves(rules, state, moves, stack)
     bring_forward(moves, n, move)
     best = -np.inf
     for i in range(n):
@@ -70,6 +69,7 @@ def alphabeta_table(rules, leaf, visitor, state, depth, alpha, beta, stack):
             best, move = value, moves[i]
         if best >= beta:
             break
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     if not stopped(stack.control):
         proven = PROVEN if stack.control[OPEN] == opened else 0

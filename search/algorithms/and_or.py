@@ -31,7 +31,7 @@ from deltaw.envs.control import NODES, Stopped, enter, make_control, stopped, su
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm, find_algorithm
-from deltaw.search.tree.stack import NOBODY, make_stack, opinion
+from deltaw.search.tree.stack import NOBODY, leave_path, make_stack, node_key, node_moves, node_outcome, opinion
 from deltaw.search.tree.transposition import (
     EXACT,
     NO_MOVE,
@@ -40,7 +40,6 @@ from deltaw.search.tree.transposition import (
     find,
     make_table,
     store,
-    table_key,
 )
 
 NO, MAYBE, YES = -1, 0, 1
@@ -53,13 +52,13 @@ def label(rules, visitor, state, depth, goal, most, stack):
     if enter(stack.control):
         return np.int64(MAYBE)
     own = rules.seat(state) == most
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over:
         return at_the_end(rules, visitor, state, depth, result, own, goal)
     if depth == 0:
         visitor.visit(visitor.memory, state, depth, -np.inf, np.inf)
         return np.int64(MAYBE)
-    key = table_key(rules, state, mix(np.uint64(2 * goal + own)))  # mixed, or it would look like another position
+    key = node_key(rules, state, mix(np.uint64(2 * goal + own)), stack)  # mixed, or it would look like another position
     row = find(stack.table, key)
     if row >= 0 and answers(stack.table, row, depth):
         found = np.int64(entry_value(stack.table, row))
@@ -68,11 +67,12 @@ def label(rules, visitor, state, depth, goal, most, stack):
     enough = np.int64(YES if own else NO)
     found = -enough
     moves = stack.moves[depth]
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         below = label(rules, visitor, rules.play(state, moves[i]), depth - 1, goal, most, stack)
         found = max(found, below) if own else min(found, below)
         if found == enough:
             break
+    leave_path(rules, stack)
     tell(rules, visitor, state, depth, goal, own, found, stack.control)
     if not stopped(stack.control):
         store(stack.table, key, depth, EXACT, np.float64(found), np.int64(NO_MOVE), 0)

@@ -20,7 +20,7 @@ import numpy as np
 from deltaw.envs.control import enter
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_outcome, node_results
 
 
 @kernel
@@ -29,7 +29,7 @@ def expectiminimax(rules, leaf, visitor, state, depth, stack):
     chance node."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     outcomes, best = rules.num_chance(state), -np.inf
@@ -40,10 +40,11 @@ def expectiminimax(rules, leaf, visitor, state, depth, stack):
             best += probability * expectiminimax(rules, leaf, visitor, rolled, depth, stack)
     else:
         rows, mover = stack.rows[depth], rules.seat(state)
-        for i in range(rules.expand(state, stack.moves[depth], rows)):
+        for i in range(node_results(rules, state, stack.moves[depth], rows, stack)):
             child = rules.load(rows[i])
             value = expectiminimax(rules, leaf, visitor, child, depth - 1, stack)
             best = max(best, value if rules.seat(child) == mover else -value)
+        leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, -np.inf, np.inf)
     return best
 

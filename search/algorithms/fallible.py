@@ -29,7 +29,7 @@ from deltaw.envs.control import enter
 from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_outcome, node_results
 
 
 class Options(NamedTuple):
@@ -43,7 +43,7 @@ def fallible(rules, leaf, visitor, state, depth, me, options, stack):
     if enter(stack.control):
         return 0.0
     sign = 1.0 if rules.seat(state) == me else -1.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return sign * leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     if rules.num_chance(state) > 0:
@@ -53,13 +53,14 @@ def fallible(rules, leaf, visitor, state, depth, me, options, stack):
             value += probability * fallible(rules, leaf, visitor, child, depth, me, options, stack)
     else:
         rows = stack.rows[depth]
-        n = rules.expand(state, stack.moves[depth], rows)
+        n = node_results(rules, state, stack.moves[depth], rows, stack)
         best, others = -np.inf, 0.0  # for the mover
         for i in range(n):
             child = rules.load(rows[i])
             value = sign * fallible(rules, leaf, visitor, child, depth - 1, me, options, stack)
             others += min(best, value) if i > 0 else 0.0
             best = max(best, value)
+        leave_path(rules, stack)
         value = sign * (best if sign > 0 or n == 1 else options.p * best + (1.0 - options.p) * others / (n - 1))
     leave(visitor, stack.control, state, depth, sign * value, -np.inf, np.inf)
     return value

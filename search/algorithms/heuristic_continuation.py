@@ -28,7 +28,7 @@ from deltaw.envs.control import NOISY, enter
 from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 
 class Options(NamedTuple):
@@ -50,12 +50,12 @@ def continuation(rules, leaf, visitor, state, depth, left, noisy, alpha, beta, o
         depth, left = np.int64(options.plies), left - 1
     row = depth + left * options.plies
     nominal = row - options.times * options.plies
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, nominal, over, result, stack)
     moves, mover = stack.moves[row], rules.seat(state)
     best = -np.inf
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         child, bound, loud = rules.play(state, moves[i]), max(alpha, best), bool(rules.noisy(state, moves[i]))
         if rules.seat(child) == mover:
             value = continuation(rules, leaf, visitor, child, depth - 1, left, loud, bound, beta, options, stack)
@@ -64,6 +64,7 @@ def continuation(rules, leaf, visitor, state, depth, left, noisy, alpha, beta, o
         best = max(best, value)
         if best >= beta:
             break
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, nominal, best, alpha, beta)
     return best
 

@@ -31,7 +31,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 from deltaw.search.algorithms.ordered import order_moves
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 
 class Options(NamedTuple):
@@ -44,11 +44,11 @@ def pruning(rules, leaf, visitor, state, depth, factor, alpha, beta, stack):
     """Bound of the value of `state`, a node with this factor, for its mover. Precondition: alpha < beta."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0 or factor <= 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves, mover = stack.moves[depth], rules.seat(state)
-    n = rules.legal_moves(state, moves)
+    n = node_moves(rules, state, moves, stack)
     order_moves(rules, leaf, state, moves, stack.scores[depth], n, stack)
     best = -np.inf
     for i in range(min(n, factor)):
@@ -62,6 +62,7 @@ def pruning(rules, leaf, visitor, state, depth, factor, alpha, beta, stack):
             break
     if best < beta and factor < n:
         stack.control[OPEN] += 1
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     return best
 

@@ -23,8 +23,8 @@ from deltaw.envs.control import OPEN, enter, supervised
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.tree.algorithm import Algorithm, make_bench
-from deltaw.search.tree.stack import leave
+from deltaw.search.tree.algorithm import Algorithm, make_setup
+from deltaw.search.tree.stack import leave, leave_path, node_moves, node_outcome
 
 
 @kernel
@@ -36,11 +36,13 @@ def max_n(rules, leaf, visitor, state, depth, vectors, stack):
     if enter(stack.control):
         return
     worth, mover = vectors[depth], rules.seat(state)
-    over, _ = rules.outcome(state)
+    over, _ = node_outcome(rules, state, stack)
     if over or depth == 0:
         ordered = vectors[len(vectors) - 1]
         if over:
-            rules.payoffs(state, ordered)
+            ordered[:] = 0.0  # a repetition ends the game in a draw
+            if rules.outcome(state)[0]:
+                rules.payoffs(state, ordered)
         else:
             stack.control[OPEN] += 1
             leaf.evaluate(rules, leaf.weights, state, stack.work, ordered)
@@ -49,11 +51,12 @@ def max_n(rules, leaf, visitor, state, depth, vectors, stack):
         visitor.visit(visitor.memory, state, depth, worth[mover], worth[mover])
         return
     moves = stack.moves[depth]
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         max_n(rules, leaf, visitor, rules.play(state, moves[i]), depth - 1, vectors, stack)
         if i == 0 or vectors[depth - 1, mover] > worth[mover]:
             for seat in range(rules.num_players):
                 worth[seat] = vectors[depth - 1, seat]
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, worth[mover], -np.inf, np.inf)
 
 
@@ -79,8 +82,8 @@ def payoffs(game: Game, evaluator: Evaluator | Baseline, state: Any, depth: int)
 
     Raises InputError for a bad depth, and where the evaluator does not value a state for everybody.
     """
-    bench = make_bench(game, evaluator, ALGORITHM, depth)
+    setup = make_setup(game, evaluator, ALGORITHM, depth)
     vectors = np.empty((depth + 2, game.rules.num_players))
-    arguments = (game.rules, bench.deep.leaf, bench.visitor, state, np.int64(depth), vectors, bench.stack)
-    supervised(bench.stack.control, None, max_n, *arguments)
+    arguments = (game.rules, setup.deep.leaf, setup.visitor, state, np.int64(depth), vectors, setup.stack)
+    supervised(setup.stack.control, None, max_n, *arguments)
     return vectors[depth].copy()

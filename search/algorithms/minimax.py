@@ -18,7 +18,7 @@ import numpy as np
 from deltaw.envs.control import enter
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 
 @kernel
@@ -27,14 +27,15 @@ def minimax(rules, leaf, visitor, state, depth, most, stack):
     if enter(stack.control):
         return 0.0
     sign = 1.0 if rules.seat(state) == most else -1.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return sign * leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves = stack.moves[depth]
     best = -np.inf * sign
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         value = minimax(rules, leaf, visitor, rules.play(state, moves[i]), depth - 1, most, stack)
         best = max(best, value) if sign > 0 else min(best, value)
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, sign * best, -np.inf, np.inf)
     return best
 

@@ -23,7 +23,8 @@ from deltaw.envs.control import stopped
 from deltaw.envs.kernel import kernel
 from deltaw.search.algorithms.alphabeta_table import alphabeta_table
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.transposition import entry_value, find, table_key
+from deltaw.search.tree.stack import node_key
+from deltaw.search.tree.transposition import entry_value, find
 
 
 class Options(NamedTuple):
@@ -38,7 +39,7 @@ def mtdf(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
     """Bound of the value of `state` for its mover, `depth` moves deep; see the inequalities above. Precondition: alpha
     < beta."""
     lower, upper = -np.inf, np.inf
-    value = min(max(first_guess(rules, state, options, stack.table), alpha), beta)
+    value = min(max(first_guess(rules, state, options, stack), alpha), beta)
     while lower < upper and lower < beta and upper > alpha:
         above = np.nextafter(value, np.inf) if value == lower else value
         below = np.nextafter(above, -np.inf)
@@ -53,9 +54,9 @@ def mtdf(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
 
 
 @kernel
-def first_guess(rules, state, options, table):
-    row = find(table, table_key(rules, state, 0))
-    return entry_value(table, row) if row >= 0 else np.float64(options.guess)
+def first_guess(rules, state, options, stack):
+    row = find(stack.table, node_key(rules, state, 0, stack))
+    return entry_value(stack.table, row) if row >= 0 else np.float64(options.guess)
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from deltaw.envs.control import enter
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 
 @kernel
@@ -21,15 +21,16 @@ def negamax(rules, leaf, visitor, state, depth, stack):
     """Value of `state` for its mover, searched `depth` moves deep."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves, mover = stack.moves[depth], rules.seat(state)
     best = -np.inf
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         child = rules.play(state, moves[i])
         value = negamax(rules, leaf, visitor, child, depth - 1, stack)
         best = max(best, value if rules.seat(child) == mover else -value)
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, -np.inf, np.inf)
     return best
 

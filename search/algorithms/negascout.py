@@ -19,7 +19,7 @@ import numpy as np
 from deltaw.envs.control import enter
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 
 @kernel
@@ -28,12 +28,12 @@ def negascout(rules, leaf, visitor, state, depth, alpha, beta, stack):
     < beta."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves, mover = stack.moves[depth], rules.seat(state)
     best = -np.inf
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         child, bound = rules.play(state, moves[i]), max(alpha, best)
         same = rules.seat(child) == mover
         # The first move has the whole window, the others one with no number inside.
@@ -50,6 +50,7 @@ def negascout(rules, leaf, visitor, state, depth, alpha, beta, stack):
         best = max(best, value)
         if best >= beta:
             break
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     return best
 

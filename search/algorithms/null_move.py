@@ -34,7 +34,7 @@ from deltaw.envs.control import OPEN, enter
 from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 MAY_PASS, NO_PASS = np.int64(0), np.int64(1)
 
@@ -51,7 +51,7 @@ def null_move(rules, leaf, visitor, state, depth, turn, alpha, beta, options, st
     """Bound of the value of `state` for its mover; `turn`: MAY_PASS or NO_PASS. Precondition: alpha < beta."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves, mover = stack.moves[depth], rules.seat(state)
@@ -66,7 +66,7 @@ def null_move(rules, leaf, visitor, state, depth, turn, alpha, beta, options, st
             leave(visitor, stack.control, state, depth, beta, beta, beta)  # nothing is proven
             return beta
     best = -np.inf
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         child, bound = rules.play(state, moves[i]), max(alpha, best)
         if rules.seat(child) == mover:
             value = null_move(rules, leaf, visitor, child, depth - 1, MAY_PASS, bound, beta, options, stack)
@@ -75,6 +75,7 @@ def null_move(rules, leaf, visitor, state, depth, turn, alpha, beta, options, st
         best = max(best, value)
         if best >= beta:
             break
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     return best
 

@@ -18,7 +18,7 @@ import numpy as np
 from deltaw.envs.control import enter
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 
 @kernel
@@ -26,11 +26,11 @@ def ordered(rules, leaf, visitor, state, depth, alpha, beta, stack):
     """Bound of the value of `state` for its mover, `depth` moves deep. Precondition: alpha < beta."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves, mover = stack.moves[depth], rules.seat(state)
-    n = rules.legal_moves(state, moves)
+    n = node_moves(rules, state, moves, stack)
     if depth > 1:
         order_moves(rules, leaf, state, moves, stack.scores[depth], n, stack)
     best = -np.inf
@@ -43,6 +43,7 @@ def ordered(rules, leaf, visitor, state, depth, alpha, beta, stack):
         best = max(best, value)
         if best >= beta:
             break
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     return best
 

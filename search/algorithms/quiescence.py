@@ -28,7 +28,7 @@ from deltaw.envs.control import enter
 from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave, opinion
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome, opinion
 
 
 class Options(NamedTuple):
@@ -47,14 +47,14 @@ def quiescence(rules, leaf, visitor, state, row, alpha, beta, options, stack):
     if enter(stack.control):
         return 0.0
     depth = row - options.plies
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or row == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     best = -np.inf
     if depth <= 0:
         best = opinion(rules, leaf, state, stack)
     moves, mover = stack.moves[row], rules.seat(state)
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         if best >= beta:
             break
         if depth <= 0 and not rules.noisy(state, moves[i]):
@@ -65,6 +65,7 @@ def quiescence(rules, leaf, visitor, state, row, alpha, beta, options, stack):
         else:
             value = -quiescence(rules, leaf, visitor, child, row - 1, -beta, -bound, options, stack)
         best = max(best, value)
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     return best
 

@@ -18,7 +18,7 @@ import numpy as np
 from deltaw.envs.control import enter
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 
 @kernel
@@ -27,11 +27,11 @@ def evaluated(rules, leaf, visitor, state, depth, most, stack):
     if enter(stack.control):
         return 0.0
     sign = 1.0 if rules.seat(state) == most else -1.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return sign * leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     moves = stack.moves[depth]
-    n = rules.legal_moves(state, moves)
+    n = node_moves(rules, state, moves, stack)
     best = evaluated(rules, leaf, visitor, rules.play(state, moves[0]), depth - 1, most, stack)
     for i in range(1, n):
         child = rules.play(state, moves[i])
@@ -39,6 +39,7 @@ def evaluated(rules, leaf, visitor, state, depth, most, stack):
         greater = exceeds(rules, leaf, visitor, child, depth - 1, best, sign > 0, most, stack)
         if greater == (sign > 0):
             best = evaluated(rules, leaf, visitor, child, depth - 1, most, stack)
+    leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, sign * best, -np.inf, np.inf)
     return best
 
@@ -49,18 +50,19 @@ def exceeds(rules, leaf, visitor, state, depth, x, strict, most, stack):
     if enter(stack.control):
         return False
     sign = 1.0 if rules.seat(state) == most else -1.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         value = leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
         return sign * value > x if strict else sign * value >= x
     moves = stack.moves[depth]
     wanted = sign > 0  # MAX needs one move that says yes, MIN one that says no
     found = not wanted
-    for i in range(rules.legal_moves(state, moves)):
+    for i in range(node_moves(rules, state, moves, stack)):
         child = rules.play(state, moves[i])
         if exceeds(rules, leaf, visitor, child, depth - 1, x, strict, most, stack) == wanted:
             found = wanted
             break
+    leave_path(rules, stack)
     if found == wanted:  # the mover reaches x
         leave(visitor, stack.control, state, depth, sign * x, -np.inf, sign * x)
     else:

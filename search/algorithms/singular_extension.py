@@ -37,7 +37,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
 from deltaw.search.algorithms.alphabeta import alphabeta
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import NOBODY, leave, opinion
+from deltaw.search.tree.stack import NOBODY, leave, leave_path, node_moves, node_outcome, opinion
 
 NO_MOVE = -1
 
@@ -61,12 +61,15 @@ def singular_extension(rules, leaf, visitor, state, depth, left, alpha, beta, op
     if enter(stack.control):
         return 0.0
     row, opened = depth + left, stack.control[OPEN]
-    over, result = rules.outcome(state)
-    n = 0 if over or row == 0 else rules.legal_moves(state, stack.moves[row])
+    over, result = node_outcome(rules, state, stack)
+    inner = not over and row > 0
+    n = node_moves(rules, state, stack.moves[row], stack) if inner else 0
     singular, second = find_singular(rules, leaf, state, n if left > 0 else 0, depth, row, options, stack)
     if depth > 0:  # what decides how deep a move is searched is no part of the value
         stack.control[OPEN] = opened
     if over or (depth == 0 and singular == NO_MOVE):
+        if inner:
+            leave_path(rules, stack)
         value = np.float64(result) if over else opinion(rules, leaf, state, stack)
         leave(visitor, stack.control, state, row - options.extensions, value, -np.inf, np.inf)
         return value
@@ -84,6 +87,8 @@ def singular_extension(rules, leaf, visitor, state, depth, left, alpha, beta, op
         else:
             value = -singular_extension(rules, leaf, visitor, child, deep, more, -beta, -bound, options, stack)
         best = max(best, value)
+    if inner:
+        leave_path(rules, stack)
     leave(visitor, stack.control, state, row - options.extensions, best, alpha, beta)
     return best
 

@@ -37,7 +37,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.memory import check_memory
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leaf_value, leave
+from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, node_outcome
 
 HEAP, PLACE, LEFT, RIGHT, PLIES, SOLVED, PATH = 0, 1, 2, 3, 4, 5, 6
 NONE = -1
@@ -187,26 +187,37 @@ def add_sibling(listed, triple, n):
 
 
 @kernel
-def walk(rules, root, triple, plies, moves):
-    """The state after the first plies of a triple's path. SSS* remembers paths, and makes the states anew."""
+def walk(rules, root, triple, plies, moves, stack):
+    """The state after the first plies of a triple, whose states `walk_back` takes from the path of the game again. SSS*
+    remembers moves, and makes the states anew."""
     state = root
     for k in range(PATH, PATH + plies):
-        rules.legal_moves(state, moves)
+        node_moves(rules, state, moves, stack)
         state = rules.play(state, moves[triple[k]])
     return state
 
 
 @kernel
-def go_on_from_solved(rules, visitor, root, depth, most, listed, n, moves, control):
+def walk_back(rules, plies, stack):
+    for _ in range(plies):
+        leave_path(rules, stack)
+
+
+@kernel
+def go_on_from_solved(rules, visitor, root, depth, most, listed, n, stack):
     """Cases 1, 2 and 3 of Gamma for the first triple; returns the length of the list."""
-    top = listed.rows[0, HEAP]
+    top, moves = listed.rows[0, HEAP], stack.moves[depth]
     triple, value = listed.rows[top], listed.merit[top]
     plies = triple[PLIES] - 1
-    parent = walk(rules, root, triple, plies, moves)
-    own = rules.seat(parent) == most
+    parent = walk(rules, root, triple, plies, moves, stack)
+    own, children = rules.seat(parent) == most, np.int64(0)
+    if not own:
+        children = np.int64(node_moves(rules, parent, moves, stack))
+        leave_path(rules, stack)
+    walk_back(rules, plies, stack)
     if own:
         n = purge(listed, top, n, plies)
-    elif triple[PATH + plies] + 1 < rules.legal_moves(parent, moves):
+    elif triple[PATH + plies] + 1 < children:
         triple[PATH + plies] += 1
         triple[SOLVED] = 0
         return n
@@ -214,7 +225,7 @@ def go_on_from_solved(rules, visitor, root, depth, most, listed, n, moves, contr
     value = value if own else -value
     # Only at the root is h more than something MAX is sure of: no other strategy can be better.
     low, high = (-np.inf, np.inf) if plies == 0 else (-np.inf, value) if own else (value, np.inf)
-    leave(visitor, control, parent, depth - plies, value, low, high)
+    leave(visitor, stack.control, parent, depth - plies, value, low, high)
     return n
 
 
@@ -225,16 +236,20 @@ def go_on_from_live(rules, leaf, visitor, root, depth, most, listed, n, stack):
     top, moves = listed.rows[0, HEAP], stack.moves[depth]
     triple, merit = listed.rows[top], listed.merit
     plies = triple[PLIES]
-    state = walk(rules, root, triple, plies, moves)
+    state = walk(rules, root, triple, plies, moves, stack)
     own = rules.seat(state) == most
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
+    children = np.int64(1)
+    if own and not over and plies < depth:
+        children = np.int64(node_moves(rules, state, moves, stack))
+        leave_path(rules, stack)
+    walk_back(rules, plies, stack)
     if over or plies == depth:
         value = leaf_value(rules, leaf, visitor, state, depth - plies, over, result, stack)
         merit[top] = min(merit[top], value if own else -value)
         triple[SOLVED] = 1
         sink(listed, 0, n)
         return n
-    children = rules.legal_moves(state, moves) if own else np.int64(1)
     triple[PLIES] = plies + 1
     triple[PATH + plies] = 0
     for _ in range(children - 1):
@@ -253,7 +268,7 @@ def sss_star(rules, leaf, visitor, root, depth, most, stack):
     listed.rows[top, PLIES], listed.rows[top, SOLVED] = 0, 0
     while not stopped(control) and not (listed.rows[top, SOLVED] and listed.rows[top, PLIES] == 0):
         if listed.rows[top, SOLVED]:
-            n = go_on_from_solved(rules, visitor, root, depth, most, listed, n, stack.moves[depth], control)
+            n = go_on_from_solved(rules, visitor, root, depth, most, listed, n, stack)
         elif not enter(control):
             listed = with_room(listed, n + rules.max_moves)
             n = go_on_from_live(rules, leaf, visitor, root, depth, most, listed, n, stack)

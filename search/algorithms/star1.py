@@ -25,7 +25,7 @@ import numpy as np
 from deltaw.envs.control import enter
 from deltaw.envs.kernel import kernel
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leave, opinion
+from deltaw.search.tree.stack import leave, leave_path, node_outcome, node_results, opinion
 
 SLACK = 1e-12
 """part of U - L by which windows at chance nodes are wider than they need be: rounding (1e-16 a term) never cuts what
@@ -56,7 +56,7 @@ def star1(rules, leaf, visitor, state, depth, alpha, beta, stack):
     < beta."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     outcomes, best = rules.num_chance(state), -np.inf
@@ -80,7 +80,7 @@ def star1(rules, leaf, visitor, state, depth, alpha, beta, stack):
                 break
     else:
         rows, mover = stack.rows[depth], rules.seat(state)
-        for i in range(rules.expand(state, stack.moves[depth], rows)):
+        for i in range(node_results(rules, state, stack.moves[depth], rows, stack)):
             child, bound = rules.load(rows[i]), max(alpha, best)
             if rules.seat(child) == mover:
                 value = star1(rules, leaf, visitor, child, depth - 1, bound, beta, stack)
@@ -89,6 +89,7 @@ def star1(rules, leaf, visitor, state, depth, alpha, beta, stack):
             best = max(best, value)
             if best >= beta:
                 break
+        leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     return best
 

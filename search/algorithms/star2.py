@@ -27,7 +27,7 @@ from deltaw.envs.control import enter
 from deltaw.envs.kernel import kernel
 from deltaw.search.algorithms.star1 import leaf_value, limits
 from deltaw.search.tree.algorithm import Algorithm
-from deltaw.search.tree.stack import leave
+from deltaw.search.tree.stack import leave, leave_path, node_outcome, node_results
 
 
 class Options(NamedTuple):
@@ -43,7 +43,7 @@ def star2(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
     < beta."""
     if enter(stack.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, depth, over, result, stack)
     outcomes, best = rules.num_chance(state), -np.inf
@@ -54,7 +54,8 @@ def star2(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
         for i in range(outcomes):  # probing phase
             rolled, p = rules.chance(state, i)
             least[i], high = lowest, min((beta + slack - known) / p + lowest, highest)
-            for k in range(expand_some(rules, rolled, stack.moves[depth], rows, options.probed)):
+            probed = some_results(rules, rolled, stack.moves[depth], rows, options.probed, stack)
+            for k in range(probed):
                 child = rules.load(rows[k])
                 if least[i] < high and rules.seat(child) == mover:
                     value = star2(rules, leaf, visitor, child, depth - 1, least[i], high, options, stack)
@@ -62,6 +63,8 @@ def star2(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
                 elif least[i] < high:
                     value = -star2(rules, leaf, visitor, child, depth - 1, -high, -least[i], options, stack)
                     least[i] = max(least[i], value)
+            if probed > 0:
+                leave_path(rules, stack)
             known += p * (least[i] - lowest)
         best, rest = 0.0, 1.0
         for i in range(outcomes):  # search phase
@@ -80,7 +83,7 @@ def star2(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
                 best = min(best + rest * highest, alpha)
                 break
     else:
-        for i in range(rules.expand(state, stack.moves[depth], rows)):
+        for i in range(node_results(rules, state, stack.moves[depth], rows, stack)):
             child, bound = rules.load(rows[i]), max(alpha, best)
             if rules.seat(child) == mover:
                 value = star2(rules, leaf, visitor, child, depth - 1, bound, beta, options, stack)
@@ -89,16 +92,17 @@ def star2(rules, leaf, visitor, state, depth, alpha, beta, options, stack):
             best = max(best, value)
             if best >= beta:
                 break
+        leave_path(rules, stack)
     leave(visitor, stack.control, state, depth, best, alpha, beta)
     return best
 
 
 @kernel
-def expand_some(rules, state, moves, rows, most):
-    """The first results of the moves, at most so many; none where the game is over. Returns their number."""
-    if most <= 0 or rules.outcome(state)[0]:
+def some_results(rules, state, moves, rows, most, stack):
+    """`node_results` with at most so many moves; none where the game is over, and then the node is not on the path."""
+    if most <= 0 or node_outcome(rules, state, stack)[0]:
         return np.int64(0)
-    return np.int64(min(most, rules.expand(state, moves, rows)))
+    return np.int64(min(most, node_results(rules, state, moves, rows, stack)))
 
 
 @kernel

@@ -1,26 +1,26 @@
 """What can be said of a position, as JSON and as a table: by plies and chances, by a search, by a solver.
 
-    PlyAnswers       an agent's ranked plays with equities and chances; the value before the dice
-    SearchAnswers    every move's value by a search algorithm, principal variation, nodes, seconds
+    AgentAnswers     an agent's ranked plays, or the value before the dice
     SolveAnswers     the exact score and every best move
 
-All three take part in batches and on the terminal in the same way (`search/analyze.py`).
+Both take part in batches and on the terminal in the same way (`search/analyze.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from deltaw.envs.control import Stopped
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
-from deltaw.search.players.agent import Agent, RankedMove
-from deltaw.search.players.searcher import Limits, Searcher
+from deltaw.search.players.agent import Agent, line_texts
+from deltaw.search.players.how import Limits
+from deltaw.search.players.players import Judgement
 from deltaw.search.solvers import Solution
 from deltaw.search.solvers.exact import find_solver
 from deltaw.search.terminal.tables import empty_table, more, shade
-from deltaw.search.tree.algorithm import SearchResult
+from deltaw.search.tree.algorithm import RootMove, SearchResult
 
 DIGITS = 6
 """equities and chances in JSON are rounded to so many decimals"""
@@ -51,7 +51,7 @@ def rounded(number: float) -> float:
     return round(number, DIGITS) + 0.0  # no -0.0
 
 
-# --- by plies ---------------------------------------------------------------------------------------------------------
+# --- by plies and by a search -----------------------------------------------------------------------------------------
 
 
 def named_chances(outcomes: Sequence[int], chances: Sequence[float]) -> dict[str, float]:
@@ -68,52 +68,78 @@ def named_chances(outcomes: Sequence[int], chances: Sequence[float]) -> dict[str
     return named
 
 
-class PlyAnswers:
+class AgentAnswers:
+    """What an agent thinks: equities, chances and depths by plies; a line, nodes and seconds by a search."""
+
     def __init__(self, agent: Agent) -> None:
         self.agent, self.game = agent, agent.game
 
     def as_json(self, state: Any, top: int | None) -> dict[str, Any]:
-        if self.game.rules.num_chance(state) > 0:
-            value, chances = self.agent.value(state)
-            return self._worth(value, chances) | {"plies": self.agent.plies}
-        return {"moves": [self._move(ranked) for ranked in self.agent.rank(state)[:top]]}
+        found = self.agent.judge(state)
+        search = found.search
+        answer = self._worth(found)
+        if self.game.rules.num_chance(state) == 0:
+            moves = [self._move(move, search is None) for move in found.moves[:top]]
+            answer = {"moves": moves} if search is None else answer | {"moves": moves}
+        elif search is None:
+            answer["plies"] = self.agent.how.plies
+        return answer if search is None else answer | self._effort(state, search)
 
-    def _move(self, ranked: RankedMove) -> dict[str, Any]:
-        worth = self._worth(ranked.value, ranked.chances)
-        return {"move": ranked.text, "result": self.game.format(ranked.state), **worth, "plies": ranked.plies}
+    def _move(self, move: RootMove, by_plies: bool) -> dict[str, Any]:
+        distance = {} if move.distance is None else {"distance": move.distance}
+        plies = {"plies": move.depth} if by_plies else {}
+        return {"move": move.text, "result": self.game.format(move.state), **self._worth(move), **distance, **plies}
 
-    def _worth(self, value: float | None, chances: tuple[float, ...] | None) -> dict[str, Any]:
-        worth: dict[str, Any] = {"equity": None if value is None else rounded(value)}
-        if chances is not None:
-            named = named_chances(self.game.rules.outcomes, chances)
+    def _worth(self, found: Judgement | RootMove) -> dict[str, Any]:
+        worth: dict[str, Any] = {"equity": None if found.value is None else rounded(found.value)}
+        if found.chances is not None:
+            named = named_chances(self.game.rules.outcomes, found.chances)
             worth["chances"] = {name: rounded(p) for name, p in named.items()}
         return worth
 
+    def _effort(self, state: Any, search: SearchResult) -> dict[str, Any]:
+        decided = self.game.rules.num_chance(state) == 0
+        variation = {"variation": line_texts(self.game, state, search.variation)} if decided else {}
+        distance = {} if search.distance is None else {"distance": search.distance}
+        return {
+            **variation,
+            **distance,
+            "algorithm": self.agent.how.algorithm,
+            "depth": search.depth,
+            "nodes": search.nodes,
+            "seconds": rounded(search.seconds),
+            "complete": search.complete,
+        }
+
     def as_table(self, state: Any, top: int) -> list[Any]:
-        if self.game.rules.num_chance(state) == 0:
-            return self._moves_table(self.agent.rank(state), top)
-        value, chances = self.agent.value(state)
-        table = self._table(f"{self.game.title}: the value before the roll", chances is not None)
-        table.add_row(*self._worth_texts(value, chances), str(self.agent.plies))
-        return [table]
+        found = self.agent.judge(state)
+        return self._ply_table(state, found, top) if found.search is None else self._search_table(state, found, top)
 
-    def _moves_table(self, ranked: Sequence[RankedMove], top: int) -> list[Any]:
-        table, best = (
-            self._table(f"{self.game.title}: the best plays", ranked[0].chances is not None, "", "move"),
-            ranked[0].value,
-        )
-        for i, move in enumerate(ranked[:top], 1):
-            worth = self._worth_texts(move.value, move.chances)
-            table.add_row(str(i), move.text, *worth, str(move.plies), style=shade(_behind(move.value, best), i == 1))
-        return [table, *more(len(ranked), top)]
-
-    def _table(self, title: str, with_chances: bool, *first: str) -> Any:
-        groups = self._chance_groups() if with_chances else []
+    def _ply_table(self, state: Any, found: Judgement, top: int) -> list[Any]:
+        groups = self._chance_groups() if found.chances is not None else []
         heads = ["".join(f"{SHORT.get(name, name):>5}" for name in names) + " %" for names in groups]
-        table = empty_table(title, *first, "equity", *heads, "plies")
+        if self.game.rules.num_chance(state) > 0:
+            table = empty_table(f"{self.game.title}: the value before the roll", "equity", *heads, "plies")
+            table.add_row(*self._worth_texts(found, groups), str(self.agent.how.plies))
+        else:
+            table = empty_table(f"{self.game.title}: the best plays", "", "move", "equity", *heads, "plies")
+            _add_moves(table, found.moves[:top], lambda move: (*self._worth_texts(move, groups), str(move.depth)))
         if any(len(names) > 1 for names in groups):
             table.caption = "G: gammons, BG: backgammons; each chance includes the larger wins or losses"
-        return table
+        return [table, *more(len(found.moves), top)]
+
+    def _search_table(self, state: Any, found: Judgement, top: int) -> list[Any]:
+        search = found.search
+        assert search is not None
+        told = f"depth {search.depth}, {search.nodes:,} nodes, {search.seconds:.2f} s"
+        head = f"{self.game.title} by {self.agent.how.algorithm}: {told}"
+        table = empty_table(None, "", "move", "value", "")
+        if self.game.rules.num_chance(state) > 0:
+            table.add_row("", "", *self._worth_texts(found, []), "before the chance event")
+            return [head, table]
+        _add_moves(table, found.moves[:top], lambda move: (*self._worth_texts(move, []), _ending(move)))
+        line = " ".join(line_texts(self.game, state, search.variation))
+        return [head, table, f"best play: {line}", *more(len(found.moves), top)]
 
     def _chance_groups(self) -> list[list[str]]:
         """Names of the chances, one list a column: those of winning, of losing, and a draw."""
@@ -122,82 +148,26 @@ class PlyAnswers:
         columns = [[name for name in named if name.startswith(side)] for side in ("win", "lose", "draw")]
         return [names for names in columns if names]
 
-    def _worth_texts(self, value: float | None, chances: tuple[float, ...] | None) -> list[str]:
-        texts = ["-" if value is None else f"{value:+.4f}"]
-        if chances is not None:
-            named = named_chances(self.game.rules.outcomes, chances)
-            texts += ["".join(f"{100 * named[name]:5.1f}" for name in names) + "  " for names in self._chance_groups()]
+    def _worth_texts(self, found: Judgement | RootMove, groups: Sequence[Sequence[str]]) -> list[str]:
+        texts = ["-" if found.value is None else f"{found.value:+.4f}"]
+        if found.chances is not None:
+            named = named_chances(self.game.rules.outcomes, found.chances)
+            texts += ["".join(f"{100 * named[name]:5.1f}" for name in names) + "  " for names in groups]
         return texts
 
 
-# --- by a search ------------------------------------------------------------------------------------------------------
+def _add_moves(table: Any, moves: Sequence[RootMove], worth: Callable[[RootMove], Sequence[str]]) -> None:
+    """A row for each move, shaded by how much worse than the best it is."""
+    for i, move in enumerate(moves, 1):
+        best = moves[0].value
+        behind = None if move.value is None or best is None else best - move.value
+        table.add_row(str(i), move.text, *worth(move), style=shade(behind, i == 1))
 
 
-class SearchAnswers:
-    def __init__(self, searcher: Searcher) -> None:
-        self.searcher, self.game = searcher, searcher.game
-
-    def as_json(self, state: Any, top: int | None) -> dict[str, Any]:
-        found = self.searcher.search(state, full=True)
-        answer: dict[str, Any] = {"equity": rounded(found.value)}
-        if self.game.rules.num_chance(state) == 0:
-            answer["moves"] = [self._move(state, m, value, distance) for m, value, distance in self._moves(found)[:top]]
-            answer["variation"] = self._variation(state, found)
-        if found.distance is not None:
-            answer["distance"] = found.distance
-        return answer | {
-            "algorithm": self.searcher.name,
-            "depth": found.depth,
-            "nodes": found.nodes,
-            "seconds": rounded(found.seconds),
-            "complete": found.complete,
-        }
-
-    def _moves(self, found: SearchResult) -> list[tuple[int, float | None, int | None]]:
-        """(move, value, distance); without time for a level, one legal move of unknown value."""
-        ranked = [tuple(ranked) for ranked in found.ranked]
-        return ranked or [(move, None, None) for move in found.variation[:1]]  # type: ignore[return-value]
-
-    def _move(self, state: Any, move: int, value: float | None, distance: int | None) -> dict[str, Any]:
-        after = self.game.state(*(int(field) for field in self.game.rules.play(state, move)))
-        worth: dict[str, Any] = {"equity": None if value is None else rounded(value)}
-        if distance is not None:
-            worth["distance"] = distance
-        return {"move": self.game.move_text(state, move), "result": self.game.format(after), **worth}
-
-    def _variation(self, state: Any, found: SearchResult) -> list[str]:
-        texts = []
-        for move in found.variation:
-            texts.append(self.game.move_text(state, move))
-            state = self.game.rules.play(state, move)
-        return texts
-
-    def as_table(self, state: Any, top: int) -> list[Any]:
-        found = self.searcher.search(state, full=True)
-        told = f"depth {found.depth}, {found.nodes:,} nodes, {found.seconds:.2f} s"
-        head = f"{self.game.title} by {self.searcher.name}: {told}"
-        table = empty_table(None, "", "move", "value", "")
-        if self.game.rules.num_chance(state) > 0:
-            table.add_row("", "", f"{found.value:+.4f}", "before the chance event")
-            return [head, table]
-        moves = self._moves(found)
-        for i, (move, value, distance) in enumerate(moves[:top], 1):
-            worth = "-" if value is None else f"{value:+.4f}"
-            style = shade(_behind(value, moves[0][1]), i == 1)
-            table.add_row(str(i), self.game.move_text(state, move), worth, _ending(value, distance), style=style)
-        line = " ".join(self._variation(state, found))
-        return [head, table, f"best play: {line}", *more(len(moves), top)]
-
-
-def _behind(value: float | None, best: float | None) -> float | None:
-    """How much worse than the best; None where values are not known."""
-    return None if value is None or best is None else best - value
-
-
-def _ending(value: float | None, distance: int | None) -> str:
-    if value is None or distance is None:
+def _ending(move: RootMove) -> str:
+    if move.value is None or move.distance is None:
         return ""
-    return f"{'wins' if value > 0 else 'loses'} in {distance} plies"
+    return f"{'wins' if move.value > 0 else 'loses'} in {move.distance} plies"
 
 
 # --- by a solver ------------------------------------------------------------------------------------------------------

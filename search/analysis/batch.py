@@ -53,14 +53,18 @@ def read_position(game: Game, text: str, dice: str | None) -> Any:
     return game.rules.chance(state, game.find_chance(state, dice))[0]
 
 
-def dice_of(game: Game, state: Any) -> list[int] | None:
-    """The dice inside a rolled state (an XGID can bring them); by the convention that `roll` 0 is to be rolled."""
-    if getattr(state, "roll", 0) <= 0:
+def roll_of(game: Game, state: Any) -> tuple[Any, int] | None:
+    """(the state before its roll, number of the roll), where `state` holds dice (an XGID can bring them)."""
+    if game.dice is None or getattr(state, game.dice) <= 0:
         return None
-    before = state._replace(roll=0)
-    rolls = range(game.rules.num_chance(before))
-    text = next(game.chance_text(before, i) for i in rolls if game.rules.chance(before, i)[0] == state)
-    return [int(digit) for digit in text]
+    before = state._replace(**{game.dice: 0})
+    return before, next(i for i in range(game.rules.num_chance(before)) if game.rules.chance(before, i)[0] == state)
+
+
+def dice_of(game: Game, state: Any) -> list[int] | None:
+    """The dice inside a rolled state."""
+    rolled = roll_of(game, state)
+    return None if rolled is None else [int(digit) for digit in game.chance_text(*rolled)]
 
 
 # --- batches ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
+from deltaw.envs.record import Course, Event, begin, follow, initial_state, moves_of
 from deltaw.envs.turn import end, value_for
+from deltaw.search.players.players import Decisions
 
 LIMIT = 200_000
 """different positions: half a minute to some minutes"""
@@ -74,27 +76,25 @@ class _PlayOut:
     def __init__(self, game: Game, player: Any, seat: int, limit: int, progress: Callable[[int], None]) -> None:
         self.game, self.player, self.seat, self.limit, self.progress = game, player, seat, limit, progress
         self.met = 0
-        self._known: dict[tuple[Any, int], Lines] = {}
+        self._known: dict[tuple[Any, ...], Lines] = {}
 
     def lines(self) -> Lines:
         """From the start."""
-        return self._from(self._plain(self.game.rules.initial()), 0)
+        return self._from(begin(self.game, initial_state(self.game)))
 
-    def _plain(self, state: Any) -> Any:
-        return self.game.unrow(self.game.row(state))
-
-    def _from(self, state: Any, ply: int) -> Lines:
-        """Lines behind `state`; the ply matters only where a game is broken off."""
-        rules = self.game.rules
-        over, value = end(rules, state, ply)
+    def _from(self, course: Course) -> Lines:
+        """Lines behind a game so far; its moves matter only where a game is broken off, and its path where positions
+        may come again."""
+        rules, state = self.game.rules, course.state
+        over, value = end(rules, course.path, state, course.plies)
         if over:
             return ending(int(value_for(rules, state, value, self.seat)))
-        key = (state, ply if rules.max_plies else 0)
+        key = (state, course.plies if rules.max_plies else 0, tuple(course.path))
         if key not in self._known:
             self._count()
             total = Lines(0, 0, 0)
-            for child in self._children(state):
-                total = total + self._from(child, ply + 1)
+            for move in self._moves(course):
+                total = total + self._from(follow(self.game, course, Event(False, move)))
             self._known[key] = total
         return self._known[key]
 
@@ -108,12 +108,12 @@ class _PlayOut:
         if self.met % 100 == 0:
             self.progress(self.met)
 
-    def _children(self, state: Any) -> list[Any]:
+    def _moves(self, course: Course) -> list[int]:
         """What may follow: the player's best moves, or all of the opponent's."""
-        if self.game.rules.seat(state) == self.seat:
-            return [self.game.unrow(row) for row in self.player.tied(self.game.row(state))]
-        moves, rows = self.game.buffers()
-        return [self.game.unrow(row) for row in rows[: self.game.rules.expand(state, moves, rows)]]
+        if self.game.rules.seat(course.state) == self.seat:
+            row = self.game.row(course.state)[None]
+            return [int(move) for move in self.player.tied(Decisions.of(row, paths=course.path[None])).moves]
+        return moves_of(self.game, course)
 
 
 def ending(value: int) -> Lines:

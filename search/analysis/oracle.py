@@ -24,19 +24,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from deltaw.envs.bits import EXPLORE, OPENING, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
-from deltaw.envs.turn import end, random_move
+from deltaw.envs.record import Event, begin, follow, initial_state, is_over
+from deltaw.envs.turn import random_move
 from deltaw.search.players.perfect import Exact, Verdict
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Decisions, Player
 
-FROM_PLY = {"connect_four": 8, "othello": 48}
-"""first ply from which a game with a solver of its own is solved in a fraction of a second; others: from the start"""
 MOST_NODES = 2_000_000_000
 """what the truth about one position may take: a minute or two"""
 BATCH = 64
@@ -121,11 +120,11 @@ def move_accuracy(
 
 def _compare(game: Game, player: Player, truth: Exact, rows: np.ndarray, start: int, seed: int) -> Facts:
     keys = np.stack([np.arange(start, start + len(rows)), np.zeros(len(rows), np.int64)], axis=1)
-    decide: Any = getattr(player, "decide", None)
+    decisions, decide = Decisions.of(rows, keys), getattr(player, "decide", None)
     if decide is None:
-        chosen, values = player.choose(rows, keys, seed), np.full(len(rows), math.nan)
+        (_, chosen), values = player.choose(decisions, seed), np.full(len(rows), math.nan)
     else:
-        chosen, values = decide(rows, keys, seed)
+        (_, chosen), values = decide(decisions, seed)
     verdicts = truth.judge(rows)
     outcomes = np.array([verdict.outcome for verdict in verdicts])
     optimal = np.array([_is_among(row, verdict) for row, verdict in zip(chosen, verdicts, strict=True)])
@@ -138,7 +137,7 @@ def _compare(game: Game, player: Player, truth: Exact, rows: np.ndarray, start: 
 
 
 def _is_among(row: np.ndarray, verdict: Verdict) -> bool:
-    return bool((verdict.best == row).all(axis=1).any())
+    return bool((verdict.best.rows == row).all(axis=1).any())
 
 
 def _summary(game: Game, player: Player, facts: Facts, seed: int | None) -> OracleResult:
@@ -175,7 +174,7 @@ def calibration_of(values: np.ndarray, outcomes: np.ndarray, top: float) -> tupl
 def random_decisions(game: Game, n: int, seed: int = 0, from_ply: int | None = None) -> np.ndarray:
     """Decisions int64 [n, W] with at least two moves, one from each of n random games, from ply `from_ply` on (None:
     from where the game is quickly solved). Raises InputError where random games have hardly any."""
-    first = FROM_PLY.get(game.name, 0) if from_ply is None else from_ply
+    first = game.solved_from if from_ply is None else from_ply
     if n < 1 or first < 0:
         raise InputError(f"{n} positions from ply {first} on: at least 1 from ply 0 on are needed")
     rows: list[np.ndarray] = []
@@ -195,12 +194,12 @@ def random_decisions(game: Game, n: int, seed: int = 0, from_ply: int | None = N
 
 def _random_game(game: Game, seed: int, number: int) -> Iterator[np.ndarray]:
     """Rows of the positions of one random game of a deterministic game."""
-    moves, children = game.buffers()
-    row, ply = game.row(game.rules.initial()), 0
-    while not end(game.rules, game.unrow(row), ply)[0]:
-        yield row
-        row = children[random_move(game.rules, game.unrow(row), seed, number, ply, EXPLORE, moves, children)].copy()
-        ply += 1
+    course, buffers = begin(game, initial_state(game)), game.buffers()
+    while not is_over(game, course):
+        yield game.row(course.state)
+        keyed = (seed, number, course.plies, EXPLORE)
+        drawn = random_move(game.rules, course.path, course.state, *keyed, *buffers)
+        course = follow(game, course, Event(False, int(buffers[0][drawn])))
 
 
 def _is_open(game: Game, row: np.ndarray) -> bool:

@@ -170,7 +170,7 @@ class _Judge:
         played = next((move for move in ranked if move.state == result), None)
         if played is None or played.value is None or ranked[0].value is None:
             raise InputError(f"{self.game.format(state)}: no value for {self.game.move_text(state, event.code)}")
-        best = max((move for move in ranked if move.plies == played.plies), key=lambda move: move.value or 0.0)
+        best = max((move for move in ranked if move.depth == played.depth), key=lambda move: move.value or 0.0)
         loss = max(0.0, (best.value or 0.0) - played.value)
         return about._replace(played=played.text, best=best.text, loss=loss)
 

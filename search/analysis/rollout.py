@@ -23,16 +23,18 @@ import numpy as np
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.envs.turn import end, noisy_move, pick_chance, value_for
+from deltaw.envs.path import begin_path, reach
+from deltaw.envs.turn import after_chance, end, noisy_move, pick_chance, value_for
 from deltaw.search.analysis.answers import rounded
 from deltaw.search.evaluators.leaf import Leaf, forget
 from deltaw.search.evaluators.named import leaf_of
 from deltaw.search.matches.match import check_two_players
-from deltaw.search.players.agent import Agent, RankedMove
+from deltaw.search.players.agent import Agent
 from deltaw.search.players.plies import Bench, best_reply, find_reply, make_bench
 from deltaw.search.players.threads import Workers
 from deltaw.search.terminal.progress import counting
 from deltaw.search.terminal.tables import empty_table, more, shade
+from deltaw.search.tree.algorithm import RootMove
 
 CANDIDATES = 5
 """moves that are rolled out unless more are asked for"""
@@ -93,6 +95,8 @@ def roll_out(
 def check_roll_out(game: Game, trials: int, seed: int, noise: float) -> None:
     """InputError for roll-outs that say nothing."""
     check_two_players(game, "a roll-out")
+    if game.rules.hidden:
+        raise InputError(f"{game.name} hides something from its players: roll-outs would see it")
     if trials < 1:
         raise InputError(f"at least 1 game is rolled out, not {trials}")
     if not 0 <= seed < 1 << 63:
@@ -109,21 +113,23 @@ def play_out(rules, leaf, row, seed, trial, noise, adjust, bench):
     state = rules.load(row)
     asker = rules.seat(state)
     luck, ply = 0.0, 0
+    begin_path(rules, bench.path)
     while True:
-        over, value = end(rules, state, ply)
+        over, value = end(rules, bench.path, state, ply)
         if over:
             return np.float64(value_for(rules, state, value, asker)), luck
         i = pick_chance(rules, state, seed, trial, ply)
         if i >= 0:
             if adjust:
                 luck += value_for(rules, state, luck_of(rules, leaf, state, i, bench), asker)
-            state, _ = rules.chance(state, i)
+            state = after_chance(rules, state, i)
             if rules.outcome(state)[0]:
                 continue
-        chosen = noisy_move(rules, state, seed, trial, ply, noise, bench.moves[1], bench.rows[1])
+        chosen = noisy_move(rules, bench.path, state, seed, trial, ply, noise, bench.moves[1], bench.rows[1])
         if chosen < 0:
             forget(bench.work)
-            _, chosen = find_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
+            _, chosen = find_reply(rules, leaf, bench.path, state, bench.moves[1], bench.rows[1], bench.work)
+        reach(rules, bench.path, state)
         state = rules.load(bench.rows[1, chosen])
         ply += 1
 
@@ -138,7 +144,7 @@ def luck_of(rules, leaf, state, i, bench):
         over, value = rules.outcome(rolled)
         worth = np.float64(value)
         if not over:
-            worth = best_reply(rules, leaf, rolled, bench.moves[1], bench.rows[1], bench.work)
+            worth = best_reply(rules, leaf, rolled, bench)
         mean += probability * worth
         if r == i:
             got = worth
@@ -151,7 +157,7 @@ def luck_of(rules, leaf, state, i, bench):
 class Rolled(NamedTuple):
     """A move, as it was ranked, and its roll-outs."""
 
-    move: RankedMove
+    move: RootMove
     found: Estimate
     behind: Estimate
     """how much worse than the best by roll-outs, from differences game by game"""
@@ -212,7 +218,7 @@ class RollOutAnswers:
     def _move_json(self, rolled: Rolled) -> dict[str, Any]:
         move = rolled.move
         static = None if move.value is None else rounded(move.value)
-        result = {"move": move.text, "result": self.game.format(move.state), "equity": static, "plies": move.plies}
+        result = {"move": move.text, "result": self.game.format(move.state), "equity": static, "plies": move.depth}
         return result | {"rollout": _as_json(rolled.found)}
 
     def as_table(self, state: Any, top: int) -> list[Any]:
@@ -228,7 +234,7 @@ class RollOutAnswers:
             static = "-" if move.value is None else f"{move.value:+.4f}"
             gap = ["", ""] if i == 1 else [f"{behind.value:.4f}", _texts(behind)[1]]
             table.add_row(
-                str(i), move.text, *_texts(found), *gap, static, str(move.plies), style=shade(behind.value, i == 1)
+                str(i), move.text, *_texts(found), *gap, static, str(move.depth), style=shade(behind.value, i == 1)
             )
         return [table, self._how(), *more(moves, len(rolled))]
 

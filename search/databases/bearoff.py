@@ -1,7 +1,7 @@
 """The one-sided bear-off of backgammon, exact: how many rolls a side still needs.
 
-When both sides have all their checkers at home and past each other, neither can do anything to the other: it is a race
-of two one-sided games. The table holds, for each of the 54,264 ways to have up to 15 checkers on six points, the
+When both sides have all their checkers at home and past each other, neither can hinder the other: the game is a race of
+two one-sided games. The table holds, for each of the 54,264 ways to have up to 15 checkers on six points, the
 distribution of the number of rolls that the side needs, and of the roll that bears its first checker off, each under
 the policy that minimises its expectation. Two sides' distributions give
 
@@ -9,17 +9,17 @@ the policy that minimises its expectation. Two sides' distributions give
     P(mover wins a gammon)   = sum over k of P(mine = k) P(his first >= k)       where the opponent still has all 15
     P(mover loses a gammon)  = sum over k of P(his = k) P(my first > k)          where the mover has
 
-The first is exact for two players who minimise expected rolls. Optimal play looks at the opponent too:
+The first formula is exact for two players who minimise expected rolls. Optimal play looks at the opponent too:
 `search/databases/bearoff_pairs.py` has it for up to 6 checkers a side, where the difference is at most 0.03 points and
-mostly none. Of gammons it is taken that a side in danger hurries to bear one off, and that one not in danger does not
-care, as GNU Backgammon does; no position is near both. Backgammons cannot happen: nobody has a checker in the other's
-home.
+mostly none. The formulas for gammons assume, as GNU Backgammon does, that a side in danger of a gammon minimises the
+rolls until its first checker is off, and that any other side ignores gammons; no position is close to both cases.
+Backgammons cannot happen, because nobody has a checker in the other's home.
 
-Positions are numbered in lexicographic order of (checkers on the 6-point, ..., on the 1-point): every move makes the
-number smaller, so one pass in that order, over all 21 rolls with the results that the game's own rules give, is the
-whole computation.
+Positions are numbered in lexicographic order of (checkers on the 6-point, ..., on the 1-point). Every move makes the
+number smaller, so the table is computed in one pass in that order, over all 21 rolls with the results that the game's
+own rules give.
 
-Sources: the idea is old; H. Sconyers computed one-sided tables of 15 checkers and two-sided ones (1991-2003); GNU
+Sources: H. Sconyers computed one-sided tables of 15 checkers and two-sided ones (1991-2003); GNU
 Backgammon's manual, "Bearoff databases"; E. O. Thorp, "Backgammon: Part I, the optimal strategy for the pure running
 game" (1975).
 

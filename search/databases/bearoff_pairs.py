@@ -4,9 +4,9 @@ left.
     V(a, b) = sum over rolls of P(roll) max over results a' of   1          all mine are off
                                                                 -V(b, a')   otherwise
 
-is the equity, cubeless, of the player on roll with position a against b. Neither side can lose a gammon: both have
-borne some checkers off. Positions are numbered as in `search/databases/bearoff.py`, where moves make a number smaller:
-in the order of a + b, a pair needs only what is there.
+is the cubeless equity of the player on roll with position a against b. Neither side can lose a gammon, because both
+have borne some checkers off. Positions are numbered as in `search/databases/bearoff.py`, where every move makes the
+number smaller. So the pairs are computed in the order of a + b, and each needs only earlier ones.
 
 Sources: H. Sconyers' bear-off databases (1991-2003); GNU Backgammon's two-sided database of 6 checkers.
 

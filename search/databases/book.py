@@ -1,15 +1,15 @@
 """Opening books: every position of the first plies, with its exact value.
 
-Only the positions of the last ply are solved (`search/solvers/exact.py`), each once a symmetry class; those before take
-the best of their successors:
+Only the positions of the last ply are solved (`search/solvers/exact.py`), one for each symmetry class. Earlier
+positions take the best value of their successors:
 
     value(s) = max over moves m of +-value(play(s, m))            minus where `seat` changes
 
-A position is in the book until the game is over; of finished games a database knows the value without being told. Where
-a move leads back to a position found earlier (no game does whose pieces only ever come onto the board), every position
-is solved for itself.
+Finished games are not in the book, because a database takes their values from the rules. If a move leads back to a
+position found earlier, every position is solved on its own. This never happens in games whose pieces only come onto the
+board.
 
-Sources: J. D. Allen and V. Allis solved Connect Four independently in 1988; J. Tromp's database of all its positions of
+Sources: J. D. Allen and V. Allis solved Connect Four independently in 1988. J. Tromp's database of all its positions of
 8 plies (1995) is such a book. M. Buro, "Toward opening book learning", ICCA Journal 22 (1999), makes books of inexact
 values in the same way.
 """

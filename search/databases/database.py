@@ -1,10 +1,13 @@
 """Databases of solved positions: opening books, endgames, whole games.
 
-"Book first, search in the middle, database at the end" is how the great programs play: K. Thompson's five-piece chess
-endings ("Retrograde analysis of certain endgames", ICCA Journal 9, 1986), J. Schaeffer's Chinook, whose draughts
-databases of up to 8 pieces hold 443,748,401,247 positions ("One Jump Ahead", 1997), M. Buro's self-made Othello books
-("Toward opening book learning", ICCA Journal 22, 1999). `search/databases/retrograde.py` makes databases, `python -m
-deltaw.search.build` writes them.
+Strong programs use a book at the beginning of a game, a search in the middle and a database at the end:
+
+    chess      K. Thompson's endings of five pieces, "Retrograde analysis of certain endgames", ICCA Journal 9 (1986)
+    checkers   J. Schaeffer's Chinook, whose databases of up to 8 pieces hold 443,748,401,247 positions,
+               "One Jump Ahead" (1997)
+    Othello    M. Buro's learned opening books, "Toward opening book learning", ICCA Journal 22 (1999)
+
+`search/databases/retrograde.py` makes databases, and `deltaw build` writes them.
 
 The file, `GAME_NAME.table`, is safetensors: no code can hide in it. One metadata key, `deltaw`, holds sorted JSON
 (`Description`). The tensors of a database of positions:

@@ -2,21 +2,22 @@
 
     1  explore     all positions that can be reached from the roots, each once; successors are kept as indices
     2  reverse     lists of successors become lists of predecessors
-    3  propagate   from finished games backwards, in the order of their distance: a position is won as soon as one move
-                   reaches a position lost for the opponent, and lost when its last move has been seen to reach a
-                   position won for him. So the first time a win is found gives the fewest plies, and the last
-                   refutation of a loss the most
-    4  the rest    can avoid every end of the game: draws
+    3  propagate   values go backwards from finished games, in the order of their distance. A position is won as soon as
+                   one of its moves reaches a position that is lost for the opponent; so a win gets the fewest plies. It
+                   is lost when all of its moves are known to reach positions that are won for the opponent; so a loss
+                   gets the most plies
+    4  the rest    can avoid every end of the game: these positions are draws
 
-Cycles need no care, and neither do moves that keep the turn: an edge knows whether the seat changes at it. Where a game
-is won by 1, 2 or 3, the largest wins are propagated first; then a position not yet decided has kept all moves but those
-that lose more.
+Cycles need no special treatment, and neither do moves that keep the turn, because an edge knows whether the seat
+changes at it. If a game can be won by 1, 2 or 3, the largest wins are propagated first. A position that is not yet
+decided then still has all of its moves except those that lose more.
 
 Sources: T. Ströhlein, Untersuchungen über kombinatorische Spiele (1970); K. Thompson, "Retrograde analysis of certain
 endgames", ICCA Journal 9 (1986); R. Lake, J. Schaeffer, P. Lu, "Solving large retrograde analysis problems using a
 network of workstations" (1994).
 
-What the state does not say is not seen: a limit of `max_plies`, and draws by repetition, which are draws here anyway.
+The analysis sees only what the state says. It does not see a limit of `max_plies`, nor repetitions; but positions from
+which the game could go on for ever are draws here anyway.
 
 Letters: N positions, E edges, W integers a state, S symmetries, C cells, M most moves of a decision.
 """

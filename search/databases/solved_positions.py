@@ -1,9 +1,9 @@
 """Positions that took a solver long, kept from one process to the next: `GAME.solved` in the data folder, beside the
 tables that this machine has built (`search/databases/database.py`).
 
-Kept are the decisions behind Connect Four's opening book, for the most part, some seconds each. It is a memory, nothing
-more: a file that is missing, damaged or made with other keys is done without and written anew, and where it cannot be
-written nothing is lost but time.
+Most of them are decisions just beyond Connect Four's opening book, which take some seconds each. The file only saves
+time: if it is missing, damaged or made with other keys, it is ignored and written again, and if it cannot be written,
+nothing but time is lost.
 
     keys     int64 [n], ascending      class keys (`search/databases/symmetry.py`)
     outcomes int8 [n]                  of perfect play, for the mover

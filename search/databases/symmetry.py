@@ -1,15 +1,17 @@
 """Symmetry classes: positions that a turn or a reflection of the board makes equal are one position.
 
-The nine first moves of tic-tac-toe are three: corner, edge, centre; its 5,478 positions are 765. A game names the
-permutations of its board in `Game.symmetries`; a *class* is all that they make of one position, and its
-`canonical_key` is the smallest key of these images.
+The nine first moves of tic-tac-toe are then three (corner, edge and centre), and its 5,478 positions are 765. A game
+names the permutations of its board in `Game.symmetries`. A *class* is the set of all images of one position under them,
+and its `canonical_key` is the smallest key of these images:
 
-    exact         a board of at most 10 cells: its cells, 6 bits each, are the key
-    63-bit hash   a larger one: two of n classes share a key with probability n^2 / 2^64 (10^-6 for four million)
+    board               key
+    at most 10 cells    exact: the cells, 6 bits each
+    more cells          a hash of 63 bits: some two of n classes share a key with probability n^2 / 2^64 (10^-6 for four
+                        million classes)
 
-A key is made of the cells, and cells are the mover's view: positions that differ in who sits where are one class too.
-So only a game whose cells say all there is to know, but for the seat, may name symmetries; any other has each position
-for itself, by `rules.key`.
+A key is made of the cells, and cells show the mover's view, so positions that differ only in the seats are one class
+too. Therefore a game may name symmetries only if its cells, apart from the seat, say everything about a position. In
+any other game each position is its own class, with the key `rules.key`.
 
 Letters: S symmetries, C cells, W integers a state, n states.
 """

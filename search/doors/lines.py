@@ -39,7 +39,7 @@ Read = Callable[[], bytes]
 
 
 class Item(NamedTuple):
-    """A line that waits for its turn."""
+    """A line that waits to be answered."""
 
     request: dict[str, Any] | None
     """None: it was no request"""
@@ -100,8 +100,8 @@ def _item(line: bytes | None) -> Item:
 
 
 def split_lines(read: Read) -> Iterator[bytes | None]:
-    """Lines of the input without their ends; None for one that is longer than a request may be, of which no more is
-    kept."""
+    """The lines of the input without their ends. A line longer than a request may be is read to its end but not kept,
+    and gives None."""
     rest, too_long = b"", False
     while block := read():
         *lines, rest = (rest + block).split(b"\n")
@@ -130,7 +130,7 @@ def converse(protocol: Protocol, read: Read, write: Callable[[bytes], object]) -
 
 
 def add_player_options(parse: Parser) -> None:
-    """What both doors take."""
+    """The options that both doors have."""
     parse.add_argument(
         "--player",
         "--evaluator",
@@ -150,7 +150,7 @@ def add_player_options(parse: Parser) -> None:
 
 
 def pace_of(seconds: float, longest: float) -> Pace:
-    """Raises InputError for a time that is none."""
+    """Raises InputError for a time that makes no sense."""
     if not 0.01 <= longest <= 86400:
         raise InputError(f"--longest {longest:g}: it must be a number of seconds from 0.01 to 86400")
     if not 0.01 <= seconds <= longest:

@@ -1,7 +1,7 @@
 """What a program or a page may ask for: games, and the players of each by name.
 
-The list is made once, from names and files that somebody gave on a command line. A request can only name what is on it:
-nothing that a request says is ever opened as a file.
+The list is made once, from names and files given on a command line. A request can only name what is on the list, and no
+text of a request is ever opened as a file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from deltaw.envs import games
 from deltaw.envs.errors import InputError, short
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator
-from deltaw.search.evaluators.named import DEFAULT, FILES, ONNX, find_evaluator, only_by_plies, shipped
+from deltaw.search.evaluators.named import DEFAULT, FILES, ONNX, find_evaluator, shipped
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator, load_onnx
-from deltaw.search.players.spec import PlayerSpec, parse_player
+from deltaw.search.players.how import How
+from deltaw.search.players.spec import parse_player
 
 
 class Offered(NamedTuple):
@@ -28,18 +29,8 @@ class Offered(NamedTuple):
     description: str
     game: Game
     evaluator: Evaluator | Baseline | OnnxEvaluator
-    spec: PlayerSpec
-
-    @property
-    def only_ranks(self) -> bool:
-        return isinstance(self.evaluator, Baseline) and self.evaluator.kind == "rank"
-
-    @property
-    def searches(self) -> bool:
-        """Whether it searches where nothing else is said; else it plays by plies."""
-        if self.spec.searches:
-            return True
-        return self.spec.plies is None and not only_by_plies(self.evaluator) and self.game.rules.max_chance == 0
+    how: How
+    """as it was named; a request may wish otherwise"""
 
 
 class Offer(NamedTuple):
@@ -66,10 +57,10 @@ class Offer(NamedTuple):
 
 
 def make_offer(names: Sequence[str], players: Sequence[str] = ()) -> Offer:
-    """These games, each with those of `players` that play it, written as `search/players/spec.py` says; where there
-    are none, with its shipped evaluators and its baselines.
+    """The offer of these games, each with those of `players` that play it, written as `search/players/spec.py` says. A
+    game for which there are none has its shipped evaluators and its baselines.
 
-    Raises InputError for games and players that there are not, and for a player of none of the games.
+    Raises InputError for unknown games and players, and for a player that plays none of the games.
     """
     known = {name: games.load(name) for name in names}
     offered: dict[str, dict[str, Offered]] = {name: {} for name in known}
@@ -84,25 +75,25 @@ def make_offer(names: Sequence[str], players: Sequence[str] = ()) -> Offer:
 
 def _add(offered: dict[str, dict[str, Offered]], text: str, found: Iterable[tuple[Game, Any]]) -> None:
     spec = parse_player(text)
-    if spec.ties:
+    if spec.how.ties:
         raise InputError(f"{text}: ties are broken at random in matches only; here the first of equal moves is played")
     name = (Path(spec.name).stem if spec.name.endswith(FILES) else spec.name) + text.removeprefix(spec.name)
     for game, evaluator in found:
         if name in offered[game.name]:
             raise InputError(f"two players of {game.name} are called {name}: give one of the files another name")
-        offered[game.name][name] = Offered(name, describe(evaluator), game, evaluator, spec)
+        offered[game.name][name] = Offered(name, describe(evaluator), game, evaluator, spec.how)
 
 
 def _usual(game: Game) -> list[str]:
-    """Shipped evaluators and baselines, the default first; for more than two players, the baselines that know
-    everybody's payoff."""
+    """Shipped evaluators and baselines, the default first. With more than two players: the baselines that value the
+    position for every player."""
     names = sorted(shipped(game), key=lambda name: name != DEFAULT)
     wanted = ("payoffs",) if game.rules.num_players > 2 else ("value", "rank")
     return [*names, *(name for name, baseline in game.baselines.items() if baseline.kind in wanted)]
 
 
 def _matching(known: Iterable[Game], text: str) -> list[tuple[Game, Any]]:
-    """The games that the player `text` plays, each with the evaluator; raises InputError where there is none."""
+    """The games that the player `text` plays, each with the evaluator. Raises InputError if there are none."""
     name, known = parse_player(text).name, list(known)
     named = [game for game in known if name in game.baselines or name in shipped(game)]
     if named:

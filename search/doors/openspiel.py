@@ -4,13 +4,14 @@
     bots = [SpielBot(game, 0, "network"), UniformRandomBot(1, numpy.random)]
     evaluate_bots(game.new_initial_state(), bots, numpy.random)
 
-Both sides know tic-tac-toe, Connect Four, Othello, Nim (theirs without misère) and backgammon. Positions are read off
-OpenSpiel's boards, and a move is found by its result, so nothing here depends on how OpenSpiel numbers its actions.
-What differs in backgammon:
+Both libraries have tic-tac-toe, Connect Four, Othello, Nim (OpenSpiel's without misère) and backgammon. Positions are
+read from OpenSpiel's boards, and a move is found by its result, so nothing here depends on how OpenSpiel numbers its
+actions. Backgammon differs in three ways:
 
-- an action of theirs moves two checkers, and a double is two turns of one player; a move of ours is the whole turn;
-- either player may begin there, here seat 0: our state simply says whose turn it is;
-- it ends with 1 or -1 there, unless `scoring_type` is `full_scoring`, and after 500 turns.
+- an action of OpenSpiel moves two checkers, and a double is two turns of one player; a move of ours is the whole turn;
+- in OpenSpiel either player may begin, here always seat 0; our state simply says whose turn it is;
+- a game of OpenSpiel ends after 500 turns at the latest, and its result is 1 or -1 unless `scoring_type` is
+  `full_scoring`.
 
 Source: Lanctot et al., *OpenSpiel: A Framework for Reinforcement Learning in Games*, 2019,
 <https://github.com/google-deepmind/open_spiel>.
@@ -69,7 +70,7 @@ def _nim(state: Any, seat: int) -> tuple[int, ...]:
 
 
 def _backgammon(state: Any, seat: int) -> tuple[int, ...]:
-    """Places of X (player 0) run the other way than his points. Place 100 is the bar."""
+    """Places of X (player 0) are numbered against the direction of X's own points. Place 100 is the bar."""
     x = [state.board(0, 23 - i) for i in range(24)] + [state.board(0, 100)]
     o = [state.board(1, i) for i in range(24)] + [state.board(1, 100)]
     low, high = (x, o) if seat == 0 else (o, x)
@@ -81,7 +82,7 @@ def _backgammon(state: Any, seat: int) -> tuple[int, ...]:
 
 
 class Twin(NamedTuple):
-    """A game that both sides know."""
+    """A game that both libraries have."""
 
     read: Callable[[Any, int], tuple[int, ...]]
     """(their state, seat) -> our state's fields, with that seat to move"""
@@ -101,8 +102,8 @@ TWINS = {
 
 
 def spiel_game(name: str) -> Any:
-    """OpenSpiel's game, set up so that it ends with our outcomes. Raises InputError for a game that only one side
-    knows, and without OpenSpiel."""
+    """OpenSpiel's game, set up so that its payoffs are our outcomes. Raises InputError for a game that one of the
+    libraries does not have, and without OpenSpiel."""
     if pyspiel is None:
         raise InputError('deltaw.search.spiel needs the package open_spiel: pip install "deltaw[peers]"')
     twin = _twin(name)
@@ -116,8 +117,8 @@ def _twin(name: str) -> Twin:
 
 
 def our_state(state: Any, seat: int | None = None) -> Any:
-    """Our state for one of OpenSpiel's; `seat`: to move, where OpenSpiel does not say it (before the dice, after the
-    end)."""
+    """Our state for one of OpenSpiel's. `seat` is the player to move if OpenSpiel does not say it (before the dice,
+    after the end)."""
     name = state.get_game().get_type().short_name
     seat = state.current_player() if seat is None else seat
     return games.load(name).state(*_twin(name).read(state, seat))
@@ -215,14 +216,14 @@ def _replayed(state: Any, history: list[int]) -> Any:
 
 
 class Difference(NamedTuple):
-    """One position in which the two sides do not agree."""
+    """One position in which the two libraries do not agree."""
 
     position: str
     what: str
 
 
 class CrossCheck(NamedTuple):
-    """Random games of both sides in step."""
+    """Plays random games in both libraries in step."""
 
     game: str
     games: int

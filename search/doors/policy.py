@@ -9,7 +9,7 @@
     env.step(policy.action(env))                          a Gymnasium or PettingZoo environment
                                                           (`envs/fronts/front.py`, `envs/fronts/aec.py`)
 
-In OpenSpiel's games: `search/spiel.py`.
+For OpenSpiel's games see `search/doors/openspiel.py`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from deltaw.envs.fronts.front import BoardGameEnv, actions_of
 from deltaw.envs.fronts.versus import Opponent, find_opponent, random_mover
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.find import find_player
-from deltaw.search.players.players import RANDOM, Player
+from deltaw.search.players.players import RANDOM, Decisions, Player
 from deltaw.search.players.spec import parse_player
 
 
@@ -129,10 +128,10 @@ def _mover(game: Game, player: str | Agent | Player, threads: int | None) -> Opp
         return functools.partial(_by_agent, player)
     if not isinstance(player, str):
         return functools.partial(_by_player, player)
-    if game.rules.num_players > 2:
-        return _among_many(game, player)
     if player == RANDOM:
         return random_mover
+    if game.rules.num_players > 2 and not parse_player(player).how.searches:
+        return _among_many(game, player)
     return functools.partial(_by_player, find_player(game, player, threads=threads))
 
 
@@ -141,22 +140,13 @@ def _by_agent(agent: Agent, game: Game, state: Any, np_random: np.random.Generat
 
 
 def _by_player(player: Player, game: Game, state: Any, np_random: np.random.Generator) -> int:
-    """Players answer with results, and draw by a seed and the number of the game: here a new seed every time."""
-    row = game.row(state)[None]
-    result = player.choose(row, np.zeros((1, 2), np.int64), int(np_random.integers(2**62)))[0]
-    codes, rows = game.buffers()
-    n = game.rules.expand(state, codes, rows)
-    return int(codes[np.flatnonzero((rows[:n] == result).all(axis=1))[0]])
+    """Players draw by a seed and the number of the game: here a new seed every time."""
+    return int(player.choose(Decisions.of(game.row(state)[None]), int(np_random.integers(2**62))).moves[0])
 
 
 def _among_many(game: Game, text: str) -> Opponent:
-    """With more than two players the names of `search/players/players.py` do not hold: its evaluators are for
-    two."""
-    spec = parse_player(text)
-    if spec.searches:
-        evaluator = find_evaluator(game, spec.name)
-        return functools.partial(_by_agent, Agent(game, evaluator, algorithm=spec.algorithm, limits=spec.limits))
-    if text != RANDOM and text not in game.baselines:
+    """Plies are for two players: with more, a baseline compares the moves."""
+    if text not in game.baselines:
         known = ", ".join([RANDOM, *game.baselines])
         raise InputError(
             f"no player {text!r} for the {game.rules.num_players} players of {game.name}; {known}, or NAME@depth=2"
@@ -178,8 +168,7 @@ def _packed(agent: Agent) -> dict[str, Any]:
         raise InputError(
             f"an agent with {type(evaluator).__name__} cannot be pickled: give the policy the name of its file instead"
         )
-    options = ("plies", "candidates", "margin", "algorithm", "limits", "databases", "endings")
-    return {"evaluator": evaluator, **{name: getattr(agent, name) for name in options}}
+    return {"evaluator": evaluator, "databases": agent.databases, "endings": agent.endings, **agent.how._asdict()}
 
 
 def _unpacked(game: Game, packed: dict[str, Any]) -> Agent:

@@ -1,5 +1,5 @@
-"""A pool of threads that answer: so many jobs at once, so many more waiting, and the next one is told that we are
-busy."""
+"""A pool of threads that answer requests. It runs a limited number of jobs, lets a limited number wait, and refuses any
+other as busy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pool:
             thread.start()
 
     def submit(self, work: Work, switch: Switch) -> Future:
-        """work(thinker) in one of the threads; `switch` is stopped when the pool is closed. Raises Busy."""
+        """Runs work(thinker) in one of the threads; `switch` is stopped when the pool is closed. Raises Busy."""
         if not self._open or not self._room.acquire(blocking=False):
             raise Busy
         future: Future = Future()
@@ -64,7 +64,7 @@ class Pool:
                     future.set_exception(error)
 
     def close(self) -> None:
-        """Ends all searches; nothing that waits is begun."""
+        """Ends all searches and begins no job that still waits."""
         self._open = False
         for future, switch in list(self._switches.items()):
             future.cancel()

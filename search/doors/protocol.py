@@ -29,6 +29,7 @@ from deltaw.search.databases.database import program_version
 from deltaw.search.doors import view
 from deltaw.search.doors.offer import Offer, Offered
 from deltaw.search.doors.thinker import Thinker, Thought, Wish
+from deltaw.search.players.agent import line_texts
 
 MOST_BYTES = 1 << 16
 """of a request"""
@@ -86,8 +87,8 @@ def read_request(text: bytes | str) -> dict[str, Any]:
 
 
 def write_answer(answer: dict[str, Any]) -> bytes:
-    """The answer as one line of ASCII, without the line's end; an error where JSON has no word for one of its
-    numbers."""
+    """The answer as one line of ASCII, without the line's end. If one of its numbers cannot be written in JSON, the
+    line is an error."""
     try:
         return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")
     except ValueError:  # an evaluator's values may overflow
@@ -95,7 +96,7 @@ def write_answer(answer: dict[str, Any]) -> bytes:
 
 
 def failure(error: str, request: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The answer to a request that cannot be granted."""
+    """The answer to a request that cannot be fulfilled."""
     return {"ok": False, "error": one_line(error, MOST_ERROR)} | _id(request)
 
 
@@ -104,7 +105,7 @@ def success(request: dict[str, Any] | None = None, **fields: Any) -> dict[str, A
 
 
 def _id(request: dict[str, Any] | None) -> dict[str, Any]:
-    """The request's id, given back; null for one that none can be."""
+    """The request's id, to be given back; null if it has none or a wrong one."""
     if request is None or "id" not in request:
         return {}
     return {"id": request["id"] if _is_id(request["id"]) else None}
@@ -118,8 +119,8 @@ def _is_id(value: Any) -> bool:
 
 
 def check_keys(request: dict[str, Any], keys: dict[str, tuple[str, ...]]) -> str:
-    """What is to be done; raises InputError for something else than `keys` has, for keys that do not belong to it, and
-    for a wrong id."""
+    """What the request asks for. Raises InputError for an unknown request, for keys that do not belong to it, and for a
+    wrong id."""
     if not _is_id(request.get("id")):
         raise InputError(f'"id" is {_json(request["id"])}; it must be a text, a whole number or null')
     do = request.get("do")
@@ -163,7 +164,7 @@ def seconds_of(request: dict[str, Any], pace: Pace) -> float | None:
 
 
 def _json(value: Any) -> str:
-    """A value as it stood in the request, and not too much of it."""
+    """A value as it stood in the request, shortened."""
     return cut(json.dumps(value))
 
 
@@ -187,8 +188,8 @@ class Protocol:
     def answer(
         self, request: dict[str, Any], thinker: Thinker | None = None, switch: Switch | None = None
     ) -> dict[str, Any]:
-        """The answer; bad requests get one too. `switch` ends a search early. Without a thinker: an error for what
-        needs one."""
+        """The answer; a bad request gets one too. `switch` ends a search early. Without a thinker, requests that need
+        one are answered by an error."""
         try:
             do = check_keys(request, KEYS)
             if do in self._answers:
@@ -210,8 +211,8 @@ class Protocol:
 
     @functools.cached_property
     def info(self) -> dict[str, Any]:
-        """Games and players; it never changes. No kernel is needed: on a machine's first day compiling them takes a
-        minute."""
+        """Games and players; the answer never changes. It needs no kernel, because compiling them takes a minute on a
+        new machine."""
         games = [self._game_info(name) for name in self.offer.games]
         return {"program": "deltaw", "version": program_version(), "longest": self.pace.longest, "games": games}
 
@@ -276,7 +277,7 @@ class Protocol:
                 "move": game.move_text(place.state, move.move),
                 "value": _rounded(move.value),
                 "chances": None if move.chances is None else [_rounded(p) for p in move.chances],
-                "line": list(move.line),
+                "line": line_texts(game, place.state, move.line),
                 "depth": move.depth,
             }
             for move in thought.moves[:top]
@@ -293,7 +294,7 @@ class Protocol:
         return {
             "move": game.move_text(place.state, best.move),
             "value": _rounded(thought.value),
-            "line": list(best.line),
+            "line": line_texts(game, place.state, best.line),
             "position": view.text_of(game, after),
             "depth": best.depth,
         } | _effort(thought)

@@ -1,9 +1,9 @@
-"""A position as programs and pages are told of it: absolute, as text that reads back exactly, with every legal move.
+"""A position as programs and pages receive it: by seats, as a text that reads back exactly, with every legal move.
 
-States are seen from the side to move; here everything is turned to the seats. A position's text never holds its dice,
-which stand beside it, but it does hold whose turn it is. Where a game's own notation leaves that out (a Position ID of
-backgammon), a number behind it says the seat: `4HPwATDgc/ABMA 2` is the second player's turn; and a start that differs
-from the same position later in a game is `start`.
+States are seen from the side to move; here everything is turned to the seats. The text of a position says whose turn it
+is, but it never holds the dice, which have a key of their own. If a game's own notation does not say whose turn it is
+(a Position ID of backgammon), a number after it names the seat: `4HPwATDgc/ABMA 2` is the second player's turn. A start
+that differs from the same position later in a game is written `start`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Cells = list[int] | dict[str, list[int]] | None
 
 
 class Position(NamedTuple):
-    """A state, and how it was come by."""
+    """A state, and how it came about."""
 
     state: Any
     """with the dice, where they have been rolled"""
@@ -39,7 +39,7 @@ class Position(NamedTuple):
 
 
 def python_state(game: Game, state: Any) -> Any:
-    """The state with Python integers, however it came out of a kernel."""
+    """The state with Python integers, even if it came from a kernel."""
     return game.unrow(game.row(state))
 
 
@@ -66,7 +66,7 @@ def rolled(game: Game, state: Any, chance: int) -> Position:
 
 
 def position(game: Game, state: Any) -> Position:
-    """`state` with its texts: dice that it holds are taken out of it where the rest can be written without them."""
+    """`state` with its texts. The dice are separated from the rest if the rest can be written without them."""
     text = text_of(game, state)
     before = _parse(game, text)
     if before == state:
@@ -111,13 +111,8 @@ def kind_of(game: Game) -> str:
 
 
 def board_of(game: Game) -> dict[str, Any] | None:
-    """Rows and columns. Where no position has more moves than there are columns, stones fall, and the first row of
-    cells is the lowest."""
-    if game.board is None:
-        return None
-    rows, columns = game.board
-    falls = rows > 1 and game.rules.max_moves == columns
-    return {"rows": rows, "columns": columns, "falls": falls}
+    """Rows, columns, and whether pieces fall, where the first row of cells is the lowest."""
+    return None if game.board is None else {"rows": game.board[0], "columns": game.board[1], "falls": game.falls}
 
 
 def cells_of(game: Game, state: Any) -> Cells:
@@ -147,8 +142,8 @@ def _points(cells: list[int], seat: int) -> dict[str, list[int]]:
 
 
 def clicked(before: Cells, after: Cells, mark: int) -> int | None:
-    """The one cell that was empty and holds `mark` after a move: where a person would click; None where there is not
-    exactly one."""
+    """The one cell that was empty before a move and holds `mark` after it, where a person would click; None if there is
+    not exactly one."""
     if not isinstance(before, list) or not isinstance(after, list):
         return None
     filled = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old == 0 and new == mark]

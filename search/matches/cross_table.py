@@ -1,12 +1,11 @@
-"""A league as a picture: the score of every player against every other one, strongest first, with ratings (extra
-`plot`)."""
+"""A league as a picture: the score of every player against every other one, strongest first, with ratings."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from deltaw.envs.errors import InputError
 from deltaw.search.matches.league import LeagueResult, cell, rating_text
@@ -17,7 +16,6 @@ DOTS_PER_INCH = 120
 
 def check_picture(path: str) -> None:
     """InputError, before anything is played, where the picture could not be drawn or written."""
-    _pyplot()
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError(f"cannot write {path}: a picture ends with .png, .svg or .pdf")
     if not Path(path).absolute().parent.is_dir():
@@ -27,10 +25,10 @@ def check_picture(path: str) -> None:
 def draw(result: LeagueResult, title: str, path: str) -> None:
     """Write the picture. The colour of a cell shows the score of the row's player against the column's. Raises
     InputError."""
-    pyplot = _pyplot()
     players = len(result.names)
     side = INCHES_A_PLAYER * players + MARGIN_INCHES
-    figure, axes = pyplot.subplots(figsize=(side + 1.2, side), layout="constrained")
+    figure = Figure(figsize=(side + 1.2, side), layout="constrained")
+    axes = figure.subplots()
     shares = np.array(
         [[points / played if played else np.nan for points, played in zip(*rows, strict=True)]
          for rows in zip(result.points, result.played, strict=True)]
@@ -50,16 +48,3 @@ def draw(result: LeagueResult, title: str, path: str) -> None:
         figure.savefig(path, dpi=DOTS_PER_INCH)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        pyplot.close(figure)
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-
-        matplotlib.use("agg")
-        from matplotlib import pyplot
-    except ImportError:
-        raise InputError('drawing needs matplotlib: pip install "deltaw[plot]"') from None
-    return pyplot

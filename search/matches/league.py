@@ -20,8 +20,8 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.search.matches.match import match
 from deltaw.search.matches.ratings import Ratings, bradley_terry
-from deltaw.search.players.find import find_player
-from deltaw.search.players.players import PERFECT, RANDOM, Player
+from deltaw.search.players.find import find_player, plies_of
+from deltaw.search.players.players import RANDOM, Player
 from deltaw.search.players.spec import parse_player
 
 GAMES = 100
@@ -142,12 +142,10 @@ def find_players(game: Game, texts: Sequence[str], plies: int = 1, threads: int 
     twice = sorted({text for text in wanted if wanted.count(text) > 1})
     if twice:
         raise InputError(f"{twice[0]} is named twice: a player meets others, not itself")
-    found = {}
-    for name, text in zip(short_names(wanted), wanted, strict=True):
-        spec = parse_player(text)
-        looks_ahead = not spec.searches and spec.name not in (RANDOM, PERFECT)
-        found[name] = find_player(game, text, plies if looks_ahead else 1, threads=threads)
-    return found
+    return {
+        name: find_player(game, text, plies_of(text, plies), threads=threads)
+        for name, text in zip(short_names(wanted), wanted, strict=True)
+    }
 
 
 def short_names(texts: Sequence[str]) -> list[str]:

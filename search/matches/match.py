@@ -38,10 +38,11 @@ import numpy as np
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.envs.turn import end, noisy_move, open_game, pick_chance, value_for
+from deltaw.envs.path import make_paths, reach
+from deltaw.envs.turn import after_chance, end, noisy_move, open_game, pick_chance, value_for
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.matches.sequential import Hypotheses, accepted, check_hypotheses, log_likelihood_ratio, pentanomial
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Decisions, Player
 from deltaw.search.players.plies import Bench, make_bench, roll_values
 from deltaw.search.players.threads import Workers
 
@@ -65,6 +66,8 @@ class Slots(NamedTuple):
     """int64 [B, W]: position before the roll"""
     luck: np.ndarray
     """float64 [B]: of the first player, so far"""
+    paths: np.ndarray
+    """int64 [B, P]: see `envs/path.py`"""
 
 
 class Record(NamedTuple):
@@ -165,9 +168,8 @@ class Match:
         self.restart_clock()
         size = min(slots, games)
         self.record = Record(*(np.zeros(games, kind) for kind in (np.int8, np.int64, np.float64, np.int64)))
-        self._slots = Slots(
-            np.arange(size), np.zeros(size, np.int64), np.zeros((size, game.rules.width), np.int64), np.zeros(size)
-        )
+        rows, paths = np.zeros((size, game.rules.width), np.int64), make_paths(game.rules, size)
+        self._slots = Slots(np.arange(size), np.zeros(size, np.int64), rows, np.zeros(size), paths)
         self._next = size
         self._units = 0
         self._pentanomial = np.zeros(5, np.int64)
@@ -202,21 +204,22 @@ class Match:
         mine = seats == keys[:, 0] % self._twins  # the first player has seat 0 in even games, or in all
         if self._luck is not None:
             slots.luck[active] += np.where(mine, 1.0, -1.0) * self._luck_of(before, rolls)
-        chosen, free = self._noisy(rolled, keys)
+        decisions = Decisions(rolled, keys, slots.paths[active])
+        chosen, free = self._noisy(decisions)
         for player, turn in zip(self.players, (mine & free, ~mine & free), strict=True):
             if turn.any():
-                chosen[turn] = player.choose(rolled[turn], keys[turn], self.seed)
+                chosen[turn] = player.choose(decisions.at(turn), self.seed).rows
         ended = np.empty(len(active), np.int64)
-        n = settle(rules, slots, active, chosen, np.int64(self._twins), self.record, ended)
+        n = settle(rules, slots, active, rolled, chosen, np.int64(self._twins), self.record, ended)
         self._refill(ended[:n])
         self._count()
 
-    def _noisy(self, rows: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _noisy(self, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
         """Results [n, W] of the moves that noise makes, and where there is none and the player may choose [n]."""
-        chosen, free = np.empty_like(rows), np.ones(len(rows), bool)
+        chosen, free = np.empty_like(decisions.rows), np.ones(len(decisions.rows), bool)
         if self._noise > 0.0:
             keyed = (np.int64(self.seed), np.int64(self._twins), self._noise)
-            play_noise(self.game.rules, rows, keys, *keyed, *self._buffers, chosen, free)
+            play_noise(self.game.rules, decisions, *keyed, *self._buffers, chosen, free)
         return chosen, free
 
     def _luck_of(self, rows: np.ndarray, rolls: np.ndarray) -> np.ndarray:
@@ -353,6 +356,8 @@ def check_match(
         raise InputError(f"a match needs at least 1 slot, not {slots}")
     if luck is not None and game.rules.max_chance == 0:
         raise InputError(f"{game.name} has no dice: there is no luck to adjust for")
+    if luck is not None and not game.rules.exact_chance:
+        raise InputError(f"luck is measured over all chance outcomes, which {game.name} does not list")
     if not 0.0 <= noise <= 1.0:
         raise InputError(f"noise is the probability of a random move: 0 to 1, not {noise:g}")
     if sequential is not None:
@@ -416,8 +421,7 @@ def roll_rows(rules, rows, keys, seed, twins, rolled, rolls, seats):
         seats[i] = rules.seat(state)
         rolled[i] = rows[i]
         if rolls[i] >= 0:
-            decision, _ = rules.chance(state, rolls[i])
-            rules.store(decision, rolled[i])
+            rules.store(after_chance(rules, state, rolls[i]), rolled[i])
 
 
 @kernel
@@ -425,33 +429,36 @@ def begin_games(rules, slots, which, seed, twins, opening_plies, moves, children
     """Set up the games of the slots `which`: the position after random moves, the same for both games of a pair."""
     for slot in which:
         pair = slots.game[slot] // twins
-        slots.ply[slot] = open_game(rules, seed, pair, opening_plies, slots.rows[slot], moves, children)
+        slots.ply[slot] = open_game(
+            rules, seed, pair, opening_plies, slots.rows[slot], slots.paths[slot], moves, children
+        )
         slots.luck[slot] = 0.0
 
 
 @kernel
-def play_noise(rules, rows, keys, seed, twins, noise, moves, children, chosen, free):
-    """free[i]: whether the mover of the decision rows[i] may choose; if not, chosen[i] is one of the distinct
-    results."""
+def play_noise(rules, decisions, seed, twins, noise, moves, children, chosen, free):
+    """free[i]: whether the mover of decision i may choose; if not, chosen[i] is one of the distinct results."""
+    rows, keys, paths = decisions
     for i in range(len(rows)):
         pair, ply = keys[i, 0] // twins, keys[i, 1]
-        noisy = noisy_move(rules, rules.load(rows[i]), seed, pair, ply, noise, moves, children)
+        noisy = noisy_move(rules, paths[i], rules.load(rows[i]), seed, pair, ply, noise, moves, children)
         free[i] = noisy < 0
         if noisy >= 0:
             chosen[i] = children[noisy]
 
 
 @kernel
-def settle(rules, slots, active, chosen, twins, record, ended):
-    """The slots `active` move on to the positions `chosen`; ended games go to the record. Returns how many slots,
-    listed in `ended`, are free."""
+def settle(rules, slots, active, rolled, chosen, twins, record, ended):
+    """The slots `active` move on from the decisions `rolled` to the positions `chosen`; ended games go to the record.
+    Returns how many slots, listed in `ended`, are free."""
     n = 0
     for i in range(len(active)):
         slot = active[i]
         state = rules.load(chosen[i])
         slots.rows[slot] = chosen[i]
         slots.ply[slot] += 1
-        over, value = end(rules, state, slots.ply[slot])
+        reach(rules, slots.paths[slot], rules.load(rolled[i]))
+        over, value = end(rules, slots.paths[slot], state, slots.ply[slot])
         if over:
             game = slots.game[slot]
             record.result[game] = value_for(rules, state, value, game % twins)

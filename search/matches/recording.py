@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from deltaw.envs.bits import OPENING
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
-from deltaw.envs.record import Event, GameRecord, initial_state, payoffs_of, plain_state
-from deltaw.envs.turn import end, pick_chance, random_move
+from deltaw.envs.record import Course, Event, GameRecord, begin, follow, initial_state, is_over, payoffs_of
+from deltaw.envs.turn import pick_chance, random_move
 from deltaw.search.matches.match import default_opening_plies
-from deltaw.search.players.players import Player
+from deltaw.search.players.players import Decisions, Player
 
 TOGETHER = 16
 """games side by side: players answer in batches, and finished games are kept if the run is broken off"""
@@ -29,9 +29,7 @@ class Progress(NamedTuple):
     """A game being played."""
 
     number: int
-    state: Any
-    ply: int
-    events: tuple[Event, ...]
+    course: Course
 
 
 def play_games(
@@ -55,13 +53,14 @@ def play_games(
     numbers: list[int] = []
     while len(done) < games_wanted:
         free = itertools.islice(waiting, TOGETHER - len(running))
-        running += [open_game(game, number, seed, opening) for number in free]
-        running = [roll(game, now, seed) for now in running]
-        over = [now for now in running if is_over(game, now)]
+        running += [Progress(number, open_game(game, number, seed, opening)) for number in free]
+        group = game.rules.num_players
+        running = [Progress(n, roll(game, course, n // group, seed)) for n, course in running]
+        over = [now for now in running if is_over(game, now.course)]
         for now in over:
             done.append(_record(game, players, now))
             numbers.append(now.number)
-        running = _decide(game, players, [now for now in running if not is_over(game, now)], seed)
+        running = _decide(game, players, [now for now in running if not is_over(game, now.course)], seed)
         if progress is not None:
             progress(len(done))
     return [done[i] for i in np.argsort(numbers)]
@@ -76,66 +75,47 @@ def _check(game: Game, players: Sequence[Player], games_wanted: int, seed: int) 
         raise InputError(f"the seed must be at least 0 and below 2^63, not {seed}")
 
 
-def open_game(game: Game, number: int, seed: int, opening_plies: int) -> Progress:
+def open_game(game: Game, number: int, seed: int, opening_plies: int) -> Course:
     """A game after its random opening, the same for all games of a group in which everyone moves first once."""
-    now = Progress(number, initial_state(game), 0, ())
-    group, (moves, rows) = number // game.rules.num_players, game.buffers()
+    course, group = begin(game, initial_state(game)), number // game.rules.num_players
+    moves, rows = game.buffers()
     for ply in range(opening_plies):
-        rolled = roll(game, now, seed)
-        opened = played(
-            game, rolled, int(moves[random_move(game.rules, rolled.state, seed, group, ply, OPENING, moves, rows)])
-        )
+        rolled = roll(game, course, group, seed)
+        drawn = random_move(game.rules, rolled.path, rolled.state, seed, group, ply, OPENING, moves, rows)
+        opened = follow(game, rolled, Event(False, int(moves[drawn])))
         if is_over(game, opened):
             break
-        now = opened
-    return now
+        course = opened
+    return course
 
 
-def roll(game: Game, now: Progress, seed: int) -> Progress:
+def roll(game: Game, course: Course, group: int, seed: int) -> Course:
     """The game after the chance events that are due, by the dice of (seed, group, ply)."""
-    group = now.number // game.rules.num_players
-    while game.rules.num_chance(now.state) > 0 and not game.rules.outcome(now.state)[0]:
-        i = int(pick_chance(game.rules, now.state, seed, group, now.ply))
-        state = plain_state(game, game.rules.chance(now.state, i)[0])
-        now = now._replace(state=state, events=(*now.events, Event(True, i)))
-    return now
-
-
-def played(game: Game, now: Progress, move: int) -> Progress:
-    state = plain_state(game, game.rules.play(now.state, move))
-    return now._replace(state=state, ply=now.ply + 1, events=(*now.events, Event(False, move)))
-
-
-def is_over(game: Game, now: Progress) -> bool:
-    return bool(end(game.rules, now.state, now.ply)[0])
+    while game.rules.num_chance(course.state) > 0 and not game.rules.outcome(course.state)[0]:
+        i = int(pick_chance(game.rules, course.state, seed, group, course.plies))
+        course = follow(game, course, Event(True, i))
+    return course
 
 
 def _decide(game: Game, players: Sequence[Player], running: list[Progress], seed: int) -> list[Progress]:
     """Every game one move on; each player decides for all of its games at once."""
-    seats = [(int(game.rules.seat(now.state)) - now.number) % len(players) for now in running]
+    seats = [(int(game.rules.seat(now.course.state)) - now.number) % len(players) for now in running]
     results: list[Progress] = []
     for i, player in enumerate(players):
         mine = [now for now, seat in zip(running, seats, strict=True) if seat == i]
         if not mine:
             continue
-        rows = np.array([game.row(now.state) for now in mine])
-        keys = np.array([(now.number, now.ply) for now in mine])
-        chosen = player.choose(rows, keys, seed)
-        results += [
-            played(game, now, move_to(game, now.state, result)) for now, result in zip(mine, chosen, strict=True)
-        ]
-    return sorted(results)
-
-
-def move_to(game: Game, state: Any, result: np.ndarray) -> int:
-    """The code of the legal move with this result [W]."""
-    moves, rows = game.buffers()
-    n = game.rules.expand(state, moves, rows)
-    return int(moves[np.flatnonzero((rows[:n] == result).all(axis=1))[0]])
+        rows = np.array([game.row(now.course.state) for now in mine])
+        keys = np.array([(now.number, now.course.plies) for now in mine])
+        decisions = Decisions(rows, keys, np.array([now.course.path for now in mine]))
+        chosen = player.choose(decisions, seed).moves
+        for now, move in zip(mine, chosen, strict=True):
+            results.append(now._replace(course=follow(game, now.course, Event(False, int(move)))))
+    return sorted(results, key=lambda now: now.number)
 
 
 def _record(game: Game, players: Sequence[Player], now: Progress) -> GameRecord:
     start = initial_state(game)
     first = int(game.rules.seat(start))
     names = tuple(players[(first + turn - now.number) % len(players)].name for turn in range(len(players)))
-    return GameRecord(start, names, now.events, payoffs_of(game, start, now.state, now.ply))
+    return GameRecord(start, names, now.course.events, payoffs_of(game, start, now.course))

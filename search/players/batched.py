@@ -11,15 +11,14 @@ Letters: n decisions, T moves of all of them together, W integers a state, K out
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from deltaw.envs.bits import TIE, random_word
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.leaf import TIED
-from deltaw.search.players.players import pick_tied
+from deltaw.search.players.players import Chosen, Decisions, Judgement, judgement_of, pick_tied, tie_word
 from deltaw.search.players.plies import CANDIDATES, MARGIN, ply_label, promising
 from deltaw.search.players.threads import Workers
 
@@ -163,13 +162,13 @@ class BatchedPlayer:
         self._limits, self._ties = (int(plies), int(candidates), float(margin)), ties
         self._workers: Workers[None] = Workers(threads, lambda: None)
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        return self.decide(rows, keys, seed)[0]
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        return self.decide(decisions, seed)[0]
 
-    def decide(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Results [n, W] of the chosen moves, and the values [n] of the decisions for their movers, in outcome
-        units."""
-        chosen, values = np.empty_like(rows), np.empty(len(rows))
+    def decide(self, decisions: Decisions, seed: int) -> tuple[Chosen, np.ndarray]:
+        """What `choose` returns, and the values [n] of the decisions for their movers, in outcome units."""
+        rows, keys = decisions.rows, decisions.keys
+        chosen, values = Chosen.room(rows), np.empty(len(rows))
 
         def work(part: slice, _: None) -> None:
             first = part.start
@@ -180,17 +179,26 @@ class BatchedPlayer:
                 values[first:last] = deepest[best]
                 if self._ties:
                     draw_best(scored.begin, deepest, keys[first:last], np.int64(seed), TIED, best)
-                chosen[first:last] = scored.rows[best]
+                chosen.moves[first:last], chosen.rows[first:last] = scored.moves[best], scored.rows[best]
                 first = last
 
         self._workers.run(work, len(rows))
         return chosen, values
 
-    def tied(self, row: np.ndarray) -> np.ndarray:
-        """Results [k, W] of all moves that are equally good."""
-        scored = next(score_decisions(self.game, self.evaluator, row[None], *self._limits))
+    def tied(self, decision: Decisions) -> Chosen:
+        """All moves of the one decision that are equally good."""
+        scored = next(score_decisions(self.game, self.evaluator, decision.rows, *self._limits))
         values = self._deepest(scored)
-        return scored.rows[values >= values.max() - TIED]
+        return Chosen(scored.moves, scored.rows).at(values >= values.max() - TIED)
+
+    def judge(self, state: Any, full: bool = True) -> Judgement:
+        row, chances = self.game.row(state)[None], self.evaluator.gives_chances
+        if self.game.rules.num_chance(state) > 0:
+            deeper = self.plies > 1
+            values, outputs = one_deeper(self.game, self.evaluator, row) if deeper else self.evaluator.values(row)
+            return Judgement(float(values[0]), chances=tuple(outputs[0].tolist()) if chances else None)
+        found = next(score_decisions(self.game, self.evaluator, row, *self._limits))
+        return judgement_of(found.moves, found.values, found.plies, found.outputs if chances else None)
 
     def _deepest(self, scored: Scored) -> np.ndarray:
         """Values [T]; moves that were not searched to the last ply are out of the question."""
@@ -259,4 +267,4 @@ def draw_best(begin, values, keys, seed, within, best):
     ply)."""
     for i in range(len(best)):
         own = values[begin[i] : begin[i + 1]]
-        best[i] = begin[i] + pick_tied(own, len(own), within, random_word(seed, keys[i, 0], keys[i, 1], TIE))
+        best[i] = begin[i] + pick_tied(own, len(own), within, tie_word(keys, i, seed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,17 @@ from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import FILES, compiled, find_evaluator, leaf_of, shipped
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator
-from deltaw.search.players.players import GNUBG, PERFECT, RANDOM, EvaluatorPlayer, Player, RandomPlayer, RankPlayer
+from deltaw.search.players.how import UNSAID, How, check_plies
+from deltaw.search.players.players import (
+    GNUBG,
+    PERFECT,
+    RANDOM,
+    EvaluatorPlayer,
+    Judge,
+    Player,
+    RandomPlayer,
+    RankPlayer,
+)
 from deltaw.search.players.plies import CANDIDATES, ply_label
 from deltaw.search.players.spec import PlayerSpec, parse_player
 
@@ -30,10 +41,7 @@ def find_player(
     """The player that `text` names (see `search/players/spec.py`): random, perfect, a baseline, a shipped
     evaluator, an evaluator file, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
     spec = parse_player(text)
-    plies = spec.plies or plies
-    if plies not in (1, 2):
-        raise InputError(f"players look 1 or 2 plies ahead, not {plies}")
-    known = player_names(game)
+    how, known = spec.how.or_plies(plies)._replace(candidates=candidates), player_names(game)
     if spec.name == PERFECT and PERFECT not in known:
         _find_perfect(game)  # says why there is none
     if spec.name not in known and not (os.path.isfile(spec.name) or spec.name.endswith(FILES)):
@@ -41,19 +49,21 @@ def find_player(
             f"no player {spec.name!r} for {game.name}: name an evaluator file or one of {', '.join(known)}"
         )
     if spec.name in (RANDOM, GNUBG, PERFECT) and spec.name not in game.baselines:
-        return _special_player(game, spec, plies, threads)
-    evaluator = find_evaluator(game, spec.name)
-    if spec.searches:
-        if plies > 1:
-            raise InputError(f"{text} searches: {plies} plies do not belong to it")
-        from deltaw.search.players.searching_player import SearchingPlayer
+        return _special_player(game, spec, how.plies or plies, threads)
+    if how.searches and plies > 1:
+        raise InputError(f"{text} searches: {plies} plies do not belong to it")
+    return player_of(game, find_evaluator(game, spec.name), spec.label, how, threads)
 
-        return SearchingPlayer(game, compiled(evaluator), spec.label, spec.algorithm, spec.limits, spec.ties, threads)
-    return player_of(game, evaluator, spec.label, plies, candidates, threads, spec.ties)
+
+def plies_of(text: str, plies: int) -> int:
+    """So many plies, if the player that `text` names looks ahead by plies; else 1."""
+    spec = parse_player(text)
+    return 1 if spec.how.searches or spec.name in (RANDOM, PERFECT) else plies
 
 
 def _special_player(game: Game, spec: PlayerSpec, plies: int, threads: int | None) -> Player:
     """A player that is no evaluator."""
+    check_plies(plies)
     if spec.settings or (spec.name == PERFECT and plies > 1):
         raise InputError(f"{spec.name} takes no such settings: {spec.settings or f'{plies} plies'}")
     if spec.name == PERFECT:
@@ -77,24 +87,41 @@ def player_of(
     game: Game,
     evaluator: Evaluator | Baseline | OnnxEvaluator,
     name: str,
-    plies: int = 1,
-    candidates: int = CANDIDATES,
+    how: How = UNSAID,
     threads: int | None = None,
-    ties: bool = False,
-) -> Player:
-    """A player with this evaluator or baseline; InputError for 2 plies with one that only ranks moves, and for a
-    baseline of all players' payoffs."""
+    *,
+    fresh: bool = True,
+    endings: Callable[[Leaf], Leaf] | None = None,
+) -> Judge:
+    """A player with this evaluator or baseline, at 1 ply where `how` says nothing.
+
+    `fresh`: a search begins with an empty table. `endings` makes an evaluator by plies exact where something is known.
+    Raises InputError for what does not fit.
+    """
+    if isinstance(evaluator, Evaluator | OnnxEvaluator) and evaluator.game.name != game.name:
+        raise InputError(f"the evaluator is for {evaluator.game.name}, not for {game.name}")
+    if how.searches:
+        from deltaw.search.players.searching_player import SearchingPlayer
+
+        return SearchingPlayer(game, compiled(evaluator), name, how, threads, fresh=fresh)
     if isinstance(evaluator, Baseline) and evaluator.kind == "payoffs":
-        raise InputError(f"{name} says what a position is worth to everybody, which takes a search: try {name}@depth=2")
+        raise InputError(
+            f"{evaluator.name} says what a position is worth to everybody, which takes a search: "
+            f"try {evaluator.name}@depth=2"
+        )
+    plies = 1 if how.plies is None else how.plies
+    check_plies(plies)
+    if how.candidates < 0:
+        raise InputError(f"{how.candidates} candidates: at least 1, or 0 for all moves")
     if plies == 1 and isinstance(evaluator, Baseline) and evaluator.kind == "rank":
-        return RankPlayer(game, evaluator, threads, ties)
-    label = Path(name).stem if name.endswith(FILES) else name
-    if isinstance(evaluator, OnnxEvaluator):
+        return RankPlayer(game, evaluator, threads, how.ties)
+    label, limits = Path(name).stem if name.endswith(FILES) else name, (plies, how.candidates, how.margin)
+    if isinstance(evaluator, OnnxEvaluator) and endings is None:
         from deltaw.search.players.batched import BatchedPlayer
 
-        return BatchedPlayer(game, evaluator, label, plies, candidates, threads=threads, ties=ties)
-    leaf = leaf_of(evaluator)
-    return EvaluatorPlayer(game, leaf, f"{label}{ply_label(plies)}", plies, candidates, threads=threads, ties=ties)
+        return BatchedPlayer(game, evaluator, label, *limits, threads=threads, ties=how.ties)
+    leaf = leaf_of(evaluator) if endings is None else endings(leaf_of(evaluator))
+    return EvaluatorPlayer(game, leaf, f"{label}{ply_label(plies)}", *limits, threads=threads, ties=how.ties)
 
 
 def leaf_in(player: Player) -> Leaf | None:

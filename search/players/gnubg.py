@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from deltaw.envs.errors import InputError
+from deltaw.envs.games.backgammon import GAME
 from deltaw.envs.games.backgammon.rules import BAR, DICE_HIGH, DICE_LOW, count, put
 from deltaw.envs.kernel import kernel
+from deltaw.search.players.players import Chosen, Decisions
 from deltaw.search.players.plies import ply_label
 
 
@@ -28,7 +30,8 @@ class GnubgPlayer:
         self._engine = _load()
         self._depth = plies - 1
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        rows = decisions.rows
         boards = np.empty((len(rows), 2, BAR + 1), np.int64)
         read_boards(rows, boards)
         results = np.empty_like(boards)
@@ -36,8 +39,9 @@ class GnubgPlayer:
             roll = rows[i, 4]
             key = self._engine.best_move(board, int(DICE_HIGH[roll]), int(DICE_LOW[roll]), n=self._depth, b=1)[1]
             results[i] = self._engine.board_from_position_key(key)
-        chosen = np.empty_like(rows)
-        write_boards(results, 1 - rows[:, 5], chosen)
+        chosen = Chosen.room(rows)
+        write_boards(results, 1 - rows[:, 5], chosen.rows)
+        assert find_codes(GAME.rules, rows, chosen, *GAME.buffers()), "gnubg plays by the same rules"
         return chosen
 
 
@@ -70,3 +74,17 @@ def write_boards(boards, seats, rows):
             rows[i, 2 * side + 1] = high
         rows[i, 4] = 0
         rows[i, 5] = seats[i]
+
+
+@kernel
+def find_codes(rules, rows, chosen, moves, children):
+    """chosen.moves[i] = the move of the decision rows[i] whose result is chosen.rows[i]; returns whether there is one
+    in every decision."""
+    for i in range(len(rows)):
+        k, n = 0, rules.expand(rules.load(rows[i]), moves, children)
+        while k < n and not (children[k] == chosen.rows[i]).all():
+            k += 1
+        if k == n:
+            return False
+        chosen.moves[i] = moves[k]
+    return True

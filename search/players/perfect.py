@@ -23,14 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deltaw.envs.bits import TIE, random_word
 from deltaw.envs.control import Stopped
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.search.databases.database import SCORE, Database, load_databases
 from deltaw.search.databases.solved_positions import Known, keep_solved, load_solved, memory_file
 from deltaw.search.databases.symmetry import canonical_keys, symmetries_of
-from deltaw.search.players.players import PERFECT
+from deltaw.search.players.players import PERFECT, Chosen, Decisions, tie_word
 from deltaw.search.players.threads import Workers
 from deltaw.search.solvers import Solution
 from deltaw.search.solvers.exact import ExactSolver, find_solver, has_solver
@@ -46,8 +45,8 @@ class Verdict(NamedTuple):
 
     outcome: int
     """of perfect play, for the mover"""
-    best: np.ndarray
-    """int64 [k, W]: results of every best move"""
+    best: Chosen
+    """every best move"""
 
 
 class Exact:
@@ -90,17 +89,16 @@ class Exact:
         canonical_keys(self.game.rules, self._symmetries, np.ascontiguousarray(rows), board, keys)
         return [int(key) for key in keys]
 
-    def _children(self, row: np.ndarray) -> tuple[list[int], np.ndarray]:
-        moves, rows = self.game.buffers()
-        n = self.game.rules.expand(self.game.unrow(row), moves, rows)
-        return [int(move) for move in moves[:n]], rows[:n]
+    def _children(self, row: np.ndarray) -> Chosen:
+        children = Chosen(*self.game.buffers())
+        return children.at(slice(self.game.rules.expand(self.game.unrow(row), *children)))
 
     def _verdict(self, row: np.ndarray, known: Known) -> Verdict:
-        _, children = self._children(row)
-        wanted = np.array([key in known.best for key in self._keys(children)])
+        children = self._children(row)
+        wanted = np.array([key in known.best for key in self._keys(children.rows)])
         if not wanted.any():
             raise InputError(f"{memory_file(self.game)} does not fit the rules of {self.game.name}: delete it")
-        return Verdict(known.outcome, children[wanted])
+        return Verdict(known.outcome, children.at(wanted))
 
     def _learn(self, missing: dict[int, np.ndarray]) -> None:
         found = list(missing.items())
@@ -128,7 +126,8 @@ class Exact:
                 outcome, wanted = looked_up
                 return Known(outcome, frozenset(keys[i] for i in wanted)), 0
         found = self._solve(solver, state, best=True)
-        return Known(self._worth(found.score), frozenset(keys[moves.index(move)] for move in found.best)), found.nodes
+        best = frozenset(key for key, move in zip(keys, moves, strict=True) if move in found.best)
+        return Known(self._worth(found.score), best), found.nodes
 
     def _look_up(self, database: Database, state: Any, children: np.ndarray) -> tuple[int, list[int]] | None:
         """Outcome and indices of the best results, if the database knows all of them."""
@@ -191,12 +190,13 @@ class PerfectPlayer:
             ) from None
         self.exact.nodes = None
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        chosen = np.empty_like(rows)
-        for i, verdict in enumerate(self.exact.judge(rows)):
-            word = int(random_word(seed, int(keys[i, 0]), int(keys[i, 1]), TIE))
-            chosen[i] = verdict.best[word % len(verdict.best)]
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        chosen = Chosen.room(decisions.rows)
+        for i, (_, best) in enumerate(self.exact.judge(decisions.rows)):
+            chosen.moves[i], chosen.rows[i] = best.at(
+                int(tie_word(decisions.keys, i, np.int64(seed))) % len(best.moves)
+            )
         return chosen
 
-    def tied(self, row: np.ndarray) -> np.ndarray:
-        return self.exact.judge(row[None])[0].best
+    def tied(self, decision: Decisions) -> Chosen:
+        return self.exact.judge(decision.rows)[0].best

@@ -4,6 +4,10 @@ A ply is counted as TD-Gammon does: **1 ply** values every position after my mov
 it by the average over the opponent's rolls of his best reply, each reply valued by the evaluator. (gnubg calls them
 0-ply and 1-ply.)
 
+**What the mover does not see** (`Rules.hidden`) is dealt anew: a decision's values are averages over `WORLDS` states
+that he cannot tell from the true one, so they do not depend on anything hidden. The results of the true state are not
+evaluated for it, since after a move they show the opponent's view.
+
 Letters: N decisions, W integers a state, M most moves of a decision, R most outcomes of a chance node. The order of one
 decision's moves is the game's own; ties go to the first.
 """
@@ -14,13 +18,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deltaw.envs.bits import WORLD, random_word
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.search.evaluators.leaf import CLASSES, Leaf, Work, forget
+from deltaw.envs.path import expand, is_drawn, make_path, outcome, reach, step_back
+from deltaw.search.evaluators.leaf import CLASSES, Leaf, Work, certain, forget
 from deltaw.search.evaluators.work import make_work
 
 CANDIDATES = 8
 """moves that a second ply looks at, unless it looks at all"""
+WORLDS = 16
+"""states that a decision is averaged over where something is hidden"""
 MARGIN = 0.2
 """... and only those at most this much worse than the best at 1 ply, in outcome units"""
 
@@ -42,6 +50,10 @@ class Bench(NamedTuple):
     outputs: np.ndarray
     """float32 [M, K]: what the evaluator says of own moves' results, for the side then to move"""
     work: Work
+    path: np.ndarray
+    """of the game, before the decision (`envs/path.py`): the caller's to keep"""
+    word: np.ndarray
+    """int64 [1]: by which hidden parts are dealt anew"""
 
 
 def make_bench(leaf: Leaf, game: Game) -> Bench:
@@ -52,45 +64,58 @@ def make_bench(leaf: Leaf, game: Game) -> Bench:
         np.empty(rules.max_moves),
         np.empty((rules.max_moves, len(leaf.weights.outcomes)), np.float32),
         make_work(leaf, game),
+        make_path(rules, 2),
+        np.zeros(1, np.int64),
     )
 
 
 @kernel
-def find_reply(rules, leaf, state, moves, rows, work):
+def child_value(rules, leaf, path, child, work):
+    """Value of `child` for its mover: the evaluator's, or a draw where the position has occurred too often."""
+    if is_drawn(rules, path, child):
+        certain(leaf.weights, np.int64(0), work)
+        return 0.0
+    return np.float64(leaf.evaluate(rules, leaf.weights, child, work))
+
+
+@kernel
+def find_reply(rules, leaf, path, state, moves, rows, work):
     """Value, for its mover, of the decision `state` at one ply, and the index of the best move: the first of equals."""
-    n = rules.expand(state, moves, rows)
+    n = expand(rules, path, state, moves, rows)
     mover = rules.seat(state)
+    reach(rules, path, state)
     best, index = -np.inf, 0
     for i in range(n):
         child = rules.load(rows[i])
-        value = leaf.evaluate(rules, leaf.weights, child, work)
+        value = child_value(rules, leaf, path, child, work)
         if rules.seat(child) != mover:
             value = -value
         if value > best:
             best, index = value, i
+    step_back(rules, path)
     return best, index
 
 
 @kernel
-def best_reply(rules, leaf, state, moves, rows, work):
+def best_reply(rules, leaf, state, bench):
     """Value, for its mover, of the decision `state` at one ply: the best of its moves."""
-    return find_reply(rules, leaf, state, moves, rows, work)[0]
+    return find_reply(rules, leaf, bench.path, state, bench.moves[1], bench.rows[1], bench.work)[0]
 
 
 @kernel
 def value_one_deeper(rules, leaf, state, bench):
     """Value of `state` for its mover, one ply deeper than the evaluator's: over all chance outcomes, the best move."""
-    over, result = rules.outcome(state)
+    over, result = outcome(rules, bench.path, state)
     if over:
         return np.float64(result)
     forget(bench.work)
     k = rules.num_chance(state)
     if k == 0:
-        return best_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
+        return best_reply(rules, leaf, state, bench)
     total = 0.0
     for i in range(k):
         rolled, probability = rules.chance(state, i)
-        total += probability * best_reply(rules, leaf, rolled, bench.moves[1], bench.rows[1], bench.work)
+        total += probability * best_reply(rules, leaf, rolled, bench)
     return total
 
 
@@ -101,14 +126,42 @@ def score_moves(rules, leaf, state, plies, candidates, margin, bench):
 
     At 2 plies only the `candidates` best moves of the first ply, and of them only those within `margin` of the first,
     are searched deeper (0 candidates: all moves, whatever the margin). The others have no value at 2 plies: minus
-    infinity.
+    infinity. Where something is hidden all moves are.
     """
-    n = rules.expand(state, bench.moves[0], bench.rows[0])
+    if rules.hidden:
+        n = score_worlds(rules, leaf, state, plies, bench)
+    else:
+        n = score_state(rules, leaf, state, plies, candidates, margin, bench)
+    best = 0
+    for i in range(1, n):
+        if bench.values[i] > bench.values[best]:
+            best = i
+    return n, best
+
+
+@kernel
+def score_worlds(rules, leaf, state, plies, bench):
+    """`score_moves`, averaged over states that the mover cannot tell from this one; returns n."""
+    totals, n = np.zeros(len(bench.values)), 0
+    for world in range(WORLDS):
+        dealt = rules.determinize(state, random_word(bench.word[0], world, 0, WORLD))
+        n = score_state(rules, leaf, dealt, plies, 0, 0.0, bench)
+        totals += bench.values
+    score_state(rules, leaf, state, 1, 0, 0.0, bench)  # results and outputs are those of the true state
+    bench.values[:n] = totals[:n] / WORLDS
+    return n
+
+
+@kernel
+def score_state(rules, leaf, state, plies, candidates, margin, bench):
+    """`score_moves` where the mover sees all of `state`; returns n."""
+    n = expand(rules, bench.path, state, bench.moves[0], bench.rows[0])
     mover = rules.seat(state)
+    reach(rules, bench.path, state)
     leaf.expect(rules, leaf.weights, state, bench.work)
     for i in range(n):
         child = rules.load(bench.rows[0, i])
-        value = leaf.evaluate(rules, leaf.weights, child, bench.work)
+        value = child_value(rules, leaf, bench.path, child, bench.work)
         bench.values[i] = -value if rules.seat(child) != mover else value
         bench.outputs[i] = bench.work.chances
     if plies >= 2:
@@ -116,11 +169,8 @@ def score_moves(rules, leaf, state, plies, candidates, margin, bench):
             look_deeper(rules, leaf, mover, n, candidates, margin, bench)
         else:
             look_deeper(rules, leaf, mover, n, n, np.inf, bench)
-    best = 0
-    for i in range(1, n):
-        if bench.values[i] > bench.values[best]:
-            best = i
-    return n, best
+    step_back(rules, bench.path)
+    return n
 
 
 @kernel
@@ -153,12 +203,30 @@ def promising(values, order, candidates, margin):
 def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths):
     """Like `score_moves`, for people: returns n; bench.values[:n] are the values at those plies, outputs[i] [K] the
     evaluator's outputs for the mover, and depths[i] how many plies move i was searched."""
-    n = rules.expand(state, bench.moves[0], bench.rows[0])
+    if not rules.hidden:
+        return survey_state(rules, leaf, state, plies, candidates, margin, bench, outputs, depths)
+    totals, shown, n = np.zeros(len(bench.values)), np.zeros_like(outputs), 0
+    for world in range(WORLDS):
+        dealt = rules.determinize(state, random_word(bench.word[0], world, 0, WORLD))
+        n = survey_state(rules, leaf, dealt, plies, 0, 0.0, bench, outputs, depths)
+        totals += bench.values
+        shown += outputs
+    expand(rules, bench.path, state, bench.moves[0], bench.rows[0])
+    bench.values[:n] = totals[:n] / WORLDS
+    outputs[:n] = shown[:n] / WORLDS
+    return n
+
+
+@kernel
+def survey_state(rules, leaf, state, plies, candidates, margin, bench, outputs, depths):
+    """`survey` where the mover sees all of `state`."""
+    n = expand(rules, bench.path, state, bench.moves[0], bench.rows[0])
     mover = rules.seat(state)
+    reach(rules, bench.path, state)
     leaf.expect(rules, leaf.weights, state, bench.work)
     for i in range(n):
         child = rules.load(bench.rows[0, i])
-        value = leaf.evaluate(rules, leaf.weights, child, bench.work)
+        value = child_value(rules, leaf, bench.path, child, bench.work)
         turned = rules.seat(child) != mover
         bench.values[i] = -value if turned else value
         outputs[i] = 0.0
@@ -174,6 +242,7 @@ def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths
             value = opinion_one_deeper(rules, leaf, child, turned, bench, outputs[i])
             bench.values[i] = -value if turned else value
             depths[i] = 2
+    step_back(rules, bench.path)
     return n
 
 
@@ -181,10 +250,10 @@ def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths
 def opinion_one_deeper(rules, leaf, state, turned, bench, outputs):
     """`value_one_deeper`; the outputs of the best replies, averaged over the chance outcomes, are added to outputs [K]:
     for the mover of `state`, or for his opponent where `turned`."""
-    over, result = rules.outcome(state)
+    over, result = outcome(rules, bench.path, state)
     forget(bench.work)
     if over:
-        leaf.evaluate(rules, leaf.weights, state, bench.work)
+        certain(leaf.weights, result, bench.work)
         add_outputs(leaf.weights, bench.work.chances, 1.0, turned, outputs)
         return np.float64(result)
     k = rules.num_chance(state)
@@ -200,9 +269,11 @@ def opinion_one_deeper(rules, leaf, state, turned, bench, outputs):
 @kernel
 def opinion_of_reply(rules, leaf, state, probability, turned, bench, outputs):
     """`best_reply`; the evaluator's outputs after it, times `probability`, are added to outputs [K]."""
-    value, index = find_reply(rules, leaf, state, bench.moves[1], bench.rows[1], bench.work)
+    value, index = find_reply(rules, leaf, bench.path, state, bench.moves[1], bench.rows[1], bench.work)
     child = rules.load(bench.rows[1, index])
-    leaf.evaluate(rules, leaf.weights, child, bench.work)
+    reach(rules, bench.path, state)
+    child_value(rules, leaf, bench.path, child, bench.work)
+    step_back(rules, bench.path)
     add_outputs(
         leaf.weights, bench.work.chances, probability, (rules.seat(child) != rules.seat(state)) != turned, outputs
     )
@@ -247,4 +318,4 @@ def roll_values(rules, leaf, rows, bench, values, probabilities, counts):
         counts[i] = rules.num_chance(state)
         for r in range(counts[i]):
             rolled, probabilities[i, r] = rules.chance(state, r)
-            values[i, r] = best_reply(rules, leaf, rolled, bench.moves[1], bench.rows[1], bench.work)
+            values[i, r] = best_reply(rules, leaf, rolled, bench)

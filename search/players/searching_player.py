@@ -1,9 +1,9 @@
-"""A player that searches: the engine or any textbook algorithm, for many games at once.
+"""A player that searches: the engine or any textbook algorithm.
 
-Decisions are shared among threads, each with a searcher of its own, and each decision is searched from an empty table.
-So a move depends on its position alone, not on the other games or on the number of threads. (A limit of seconds is the
-exception: the depth reached in a second varies.) The table is small, so that emptying it takes less time than a shallow
-search.
+In matches, decisions are shared among threads, each with a searcher of its own, and each decision is searched from an
+empty table. So a move depends on its position alone, not on the other games or on the number of threads. (A limit of
+seconds is the exception: the depth reached in a second varies.) The table is small, so that emptying it takes less time
+than a shallow search. A player who thinks about one position at a time has a large table and keeps it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from deltaw.envs.bits import TIE, random_word
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.named import leaf_of
-from deltaw.search.players.searcher import ENGINE, NO_LIMITS, SECONDS, Limits, Searcher, default_algorithm
+from deltaw.search.players.how import ENGINE, NO_LIMITS, How, Limits, default_algorithm
+from deltaw.search.players.players import Chosen, Decisions, Judgement, tie_word
 from deltaw.search.players.threads import Workers
-from deltaw.search.tree.algorithm import SearchResult
-from deltaw.search.tree.engine import Engine
+from deltaw.search.tree.algorithm import RootMove, SearchResult, find_algorithm, search
+from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
+from deltaw.search.tree.transposition import DEFAULT_ENTRIES
 
+SECONDS = 1.0
+"""what the engine may think unless a limit is given"""
+DEPTH = 4
+"""what a textbook algorithm searches unless a limit is given"""
 SHALLOW, SHALLOW_NODES = 8, 100_000
 """a search of at most this depth, or so many nodes, is content with the small table"""
 SMALL_TABLE, LARGE_TABLE = 1 << 16, 1 << 18
@@ -29,67 +34,92 @@ that a single search takes, most of the difference being the emptying"""
 
 
 class SearchingPlayer:
-    """Plays the best move of a search (`search/players/searcher.py`)."""
+    """Plays the best move of a search."""
 
     def __init__(
         self,
         game: Game,
         evaluator: Evaluator | Baseline,
         name: str,
-        algorithm: str | None = None,
-        limits: Limits = NO_LIMITS,
-        ties: bool = False,
+        how: How,
         threads: int | None = None,
+        *,
+        fresh: bool = True,
     ) -> None:
-        """`algorithm` None: the engine, or expectiminimax for a game with chance. `ties`: any of the best moves, drawn
-        by (seed, game, ply); else the first found. Raises InputError where algorithm, evaluator and game do not fit."""
-        self.game, self.name, self._ties = game, name, ties
-        self.leaf = leaf_of(evaluator)
-        self._workers: Workers[_Seeker] = Workers(threads, lambda: _Seeker(game, evaluator, algorithm, limits))
+        """`fresh`: each decision is searched from an empty table. Raises InputError where algorithm, evaluator and game
+        do not fit."""
+        self.game, self.name, self._ties = game, name, how.ties
+        self._workers: Workers[Searcher] = Workers(threads, lambda: Searcher(game, evaluator, how, fresh))
+        payoffs = isinstance(evaluator, Baseline) and evaluator.kind == "payoffs"
+        self.leaf = None if payoffs else leaf_of(evaluator)
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        return self.decide(rows, keys, seed)[0]
+    @property
+    def searcher(self) -> Searcher:
+        """That of the calling thread."""
+        return self._workers.own
 
-    def decide(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        return self.decide(decisions, seed)[0]
+
+    def decide(self, decisions: Decisions, seed: int) -> tuple[Chosen, np.ndarray]:
         """What `choose` returns, and the values [n] of the decisions for their movers, in outcome units."""
-        chosen, values = np.empty_like(rows), np.empty(len(rows))
+        chosen, values = Chosen.room(decisions.rows), np.empty(len(decisions.rows))
 
-        def work(i: int, seeker: _Seeker) -> None:
-            state = self.game.unrow(rows[i])
-            found = seeker.search(state, self._ties)
+        def work(i: int, searcher: Searcher) -> None:
+            state = self.game.unrow(decisions.rows[i])
+            found = searcher.search(state, ties=self._ties)
             move = found.move
             if self._ties and len(found.moves) > 1:
-                word = int(random_word(seed, int(keys[i, 0]), int(keys[i, 1]), TIE))
-                move = found.moves[word % len(found.moves)]
-            chosen[i], values[i] = self.game.rules.play(state, move), found.value
+                move = found.moves[int(tie_word(decisions.keys, i, np.int64(seed))) % len(found.moves)]
+            chosen.moves[i], chosen.rows[i], values[i] = move, self.game.rules.play(state, move), found.value
 
-        self._workers.each(work, len(rows))
+        self._workers.each(work, len(values))
         return chosen, values
 
-    def tied(self, row: np.ndarray) -> np.ndarray:
-        """Results [k, W] of all best moves of the decision `row` [W]."""
-        state = self.game.unrow(row)
-        found: list[SearchResult] = []
-        self._workers.each(lambda i, seeker: found.append(seeker.search(state, True)), 1)
-        return np.array([self.game.rules.play(state, move) for move in found[0].moves or (found[0].move,)], np.int64)
+    def tied(self, decision: Decisions) -> Chosen:
+        """All best moves of the one decision."""
+        state = self.game.unrow(decision.rows[0])
+        found = self.searcher.search(state, ties=True)
+        moves = found.moves or (found.move,)
+        return Chosen(np.array(moves), np.array([self.game.rules.play(state, move) for move in moves], np.int64))
+
+    def judge(self, state: Any, full: bool = True) -> Judgement:
+        found = self.searcher.search(state, full=full)
+        value = found.value if found.depth > 0 else None  # there was no time for a level
+        ranked = found.ranked or tuple(RootMove(move, value, found.distance) for move in found.variation[:1])
+        best = found.variation[:1]
+        moves = [
+            move._replace(depth=found.depth, line=found.variation if (move.move,) == best else ()) for move in ranked
+        ]
+        moves.sort(
+            key=lambda move: (-(move.value or 0.0), not move.line)
+        )  # of equals first the one whose line is known
+        return Judgement(found.value, tuple(moves), search=found)
 
 
-class _Seeker:
-    """The searcher of one thread."""
+class Searcher:
+    """Searches of one thread, with their memory. Raises InputError where algorithm, game and evaluator do not fit."""
 
-    def __init__(self, game: Game, evaluator: Evaluator | Baseline, algorithm: str | None, limits: Limits) -> None:
+    def __init__(self, game: Game, evaluator: Evaluator | Baseline, how: How, fresh: bool) -> None:
+        self.game, self.evaluator, self.limits, self._fresh = game, evaluator, how.limits, fresh
+        self.algorithm = how.algorithm or default_algorithm(game)
         self._engine: Engine | None = None
-        if (algorithm or default_algorithm(game)) == ENGINE:
-            self._limits = Limits(seconds=SECONDS) if limits == NO_LIMITS else limits
-            self._engine = Engine(game, evaluator, entries=table_size(self._limits))
+        if self.algorithm == ENGINE:
+            self._engine = Engine(game, evaluator, entries=table_size(how.limits) if fresh else DEFAULT_ENTRIES)
         else:
-            self._searcher = Searcher(game, evaluator, algorithm, limits)
+            find_algorithm(self.algorithm, game)
 
-    def search(self, state: Any, ties: bool) -> SearchResult:
+    def search(self, state: Any, *, full: bool = False, ties: bool = False) -> SearchResult:
+        """The best move of the running game `state` within the limits; with `full` the value of every move, with `ties`
+        all best moves. Raises InputError for negative limits."""
         if self._engine is None:
-            return self._searcher.search(state)
-        self._engine.forget()
-        return self._engine.search(state, **self._limits._asdict(), ties=ties)
+            depth = DEPTH if self.limits.seconds is None and self.limits.nodes is None else DEEP_ENOUGH
+            limits = self.limits if self.limits.depth is not None else self.limits._replace(depth=depth)
+            return search(self.game, self.evaluator, state, self.algorithm, **limits._asdict(), full=full)
+        if self._fresh:
+            self._engine.forget()
+        limits = Limits(seconds=SECONDS) if self.limits == NO_LIMITS else self.limits
+        return self._engine.search(state, **limits._asdict(), full=full, ties=ties)
 
 
 def table_size(limits: Limits) -> int:

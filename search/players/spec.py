@@ -22,7 +22,7 @@ from typing import NamedTuple
 from deltaw.envs.errors import InputError
 from deltaw.envs.texts import whole
 from deltaw.search.evaluators.named import FILES
-from deltaw.search.players.searcher import NO_LIMITS, Limits
+from deltaw.search.players.how import UNSAID, How, Limits
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
 SETTINGS = ("plies", "ties", *SEARCH_SETTINGS)
@@ -34,19 +34,9 @@ class PlayerSpec(NamedTuple):
     """A player, as it was named."""
 
     name: str
-    plies: int | None = None
-    """None: not said"""
-    ties: bool = False
-    """any of equally good moves, at random; else the first"""
-    algorithm: str | None = None
-    limits: Limits = NO_LIMITS
+    how: How = UNSAID
     settings: str = ""
     """what stood behind the @, for the player's label"""
-
-    @property
-    def searches(self) -> bool:
-        """Whether a recursive search is asked for."""
-        return self.algorithm is not None or self.limits != NO_LIMITS
 
     @property
     def label(self) -> str:
@@ -69,16 +59,17 @@ def parse_player(text: str) -> PlayerSpec:
     if ties not in (RANDOM_TIES, FIRST_TIE):
         raise InputError(f"{text}: ties are broken by {FIRST_TIE} or {RANDOM_TIES}, not by {ties!r}")
     kept = ",".join(f"{key}={value}" for key, value in values.items() if key != "plies")
-    return PlayerSpec(name, plies, ties == RANDOM_TIES, values.get("algorithm"), limits, kept)
+    how = How(plies, algorithm=values.get("algorithm"), limits=limits, ties=ties == RANDOM_TIES)
+    return PlayerSpec(name, how, kept)
 
 
-def parse_search(settings: str) -> PlayerSpec:
+def parse_search(settings: str) -> How:
     """The search that `settings` describes, written as behind the @ of a player. Raises InputError, also where no
     search is asked for."""
-    spec = parse_player(f"evaluator@{settings}")
-    if not spec.searches:
+    how = parse_player(f"evaluator@{settings}").how
+    if not how.searches:
         raise InputError(f"{settings!r} is no search; write depth=8, or nodes=10000,ties=random")
-    return spec
+    return how
 
 
 def _pairs(text: str, settings: str) -> dict[str, str]:

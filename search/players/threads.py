@@ -21,6 +21,11 @@ class Workers(Generic[Scratch]):
     def __init__(self, threads: int | None, make: Callable[[], Scratch]) -> None:
         self._scratch = [make() for _ in range(threads or cores())]
 
+    @property
+    def own(self) -> Scratch:
+        """Scratch memory of a caller that shares no batch, one thread at a time."""
+        return self._scratch[0]
+
     def run(self, work: Callable[[slice, Scratch], None], n: int) -> None:
         """work(rows, scratch) for slices that cover 0 .. n - 1."""
         threads = min(len(self._scratch), n)

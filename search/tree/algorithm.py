@@ -25,14 +25,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deltaw.envs.control import LIMIT, NODES, NOISY, OPEN, STOP, Stopped, make_control, stopped, supervised
+from deltaw.envs.control import LIMIT, NODES, NOISY, OPEN, PATH, STOP, Stopped, make_control, stopped, supervised
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import expand, follow, make_path, outcome, reach
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.deep import Deep, deep
-from deltaw.search.tree.stack import DEEPEST, NOBODY, Stack, Visitor, check_depth, make_stack
+from deltaw.search.tree.stack import (
+    DEEPEST,
+    NOBODY,
+    Stack,
+    Visitor,
+    check_depth,
+    make_stack,
+    node_results,
+    path_in,
+)
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES, make_table
 
 
@@ -72,12 +82,23 @@ class Algorithm(NamedTuple):
 
 
 class RootMove(NamedTuple):
-    """A move of the root and what it is worth to the mover."""
+    """A move of the position that was asked about, and what is known of it; None: not known."""
 
     move: int
-    value: float
+    value: float | None = None
+    """for the player who moves, in outcome units"""
     distance: int | None = None
     """plies to the end of the game after a proven win or loss, where the search counts them"""
+    depth: int | None = None
+    """how deep it was searched: plies, or moves of a search"""
+    chances: tuple[float, ...] | None = None
+    """of each outcome class of the game for the player who moves"""
+    line: tuple[int, ...] = ()
+    """best play from here on, this move first"""
+    text: str = ""
+    """the move in the game's notation; empty: not written out"""
+    state: Any = None
+    """the position after it, for the side then to move"""
 
 
 class SearchResult(NamedTuple):
@@ -142,7 +163,7 @@ def _check_fit(algorithm: Algorithm, game: Game) -> None:
 # --- one run ----------------------------------------------------------------------------------------------------------
 
 
-class Bench(NamedTuple):
+class Setup(NamedTuple):
     """Everything one thread needs to search one game with one evaluator by one algorithm."""
 
     game: Game
@@ -151,9 +172,11 @@ class Bench(NamedTuple):
     visitor: Visitor
     options: Any
     stack: Stack
+    path: np.ndarray
+    """of the game, up to the state that is searched"""
 
 
-def make_bench(
+def make_setup(
     game: Game,
     evaluator: Evaluator | Baseline,
     algorithm: Algorithm | str,
@@ -163,7 +186,8 @@ def make_bench(
     options: Any = None,
     visitor: Visitor = NOBODY,
     table: Any = None,
-) -> Bench:
+    path: np.ndarray | None = None,
+) -> Setup:
     """`options`: None for the algorithm's own; `table`: a transposition table to go on with, where the algorithm wants
     one."""
     if isinstance(algorithm, str):
@@ -186,22 +210,23 @@ def make_bench(
         table=table if algorithm.table else (),
         memory=algorithm.memory(game, depth) if algorithm.memory is not None else (),
     )
-    return Bench(game, algorithm, leaf, visitor, options, stack)
+    return Setup(game, algorithm, leaf, visitor, options, stack, make_path(game.rules) if path is None else path)
 
 
-def evaluate_state(bench: Bench, state: Any, depth: int, alpha: float = -math.inf, beta: float = math.inf) -> float:
-    """One run of the algorithm on `state`: its value for the mover, `depth` moves deep; bench.stack.control[NODES]
+def evaluate_state(setup: Setup, state: Any, depth: int, alpha: float = -math.inf, beta: float = math.inf) -> float:
+    """One run of the algorithm on `state`: its value for the mover, `depth` moves deep; setup.stack.control[NODES]
     counts on.
 
-    Raises Stopped at the bench's node limit.
+    Raises Stopped at the setup's node limit.
     """
-    rules, me = bench.game.rules, np.int64(bench.game.rules.seat(state))
-    arguments = (np.int64(depth), np.float64(alpha), np.float64(beta), me, bench.options, bench.stack)
+    rules, me = setup.game.rules, np.int64(setup.game.rules.seat(state))
+    arguments = (np.int64(depth), np.float64(alpha), np.float64(beta), me, setup.options, setup.stack)
+    follow(rules, path_in(setup.stack.control), setup.path)
     value = supervised(
-        bench.stack.control, None, bench.algorithm.run, rules, bench.deep.leaf, bench.visitor, state, *arguments
+        setup.stack.control, None, setup.algorithm.run, rules, setup.deep.leaf, setup.visitor, state, *arguments
     )
-    if stopped(bench.stack.control):
-        raise Stopped(f"stopped after {bench.stack.control[NODES]} nodes")
+    if stopped(setup.stack.control):
+        raise Stopped(f"stopped after {setup.stack.control[NODES]} nodes")
     return float(value) + 0.0  # no -0.0
 
 
@@ -239,15 +264,16 @@ class _Root(NamedTuple):
 
 
 def _search_root(
-    bench: Bench, root: _Root, state: Any, depth: int, first: int, full: bool, seconds: float | None
+    setup: Setup, root: _Root, state: Any, depth: int, first: int, full: bool, seconds: float | None
 ) -> int:
     """`search_root` under supervision; the number of moves, or 0 if it was stopped."""
-    rules, algorithm = bench.game.rules, bench.algorithm
-    arguments = (bench.deep.leaf, bench.visitor, state, np.int64(depth), bench.options, bench.stack, *root[:2])
-    n = rules.expand(state, *root[:2])  # out here, so that a large generator is not compiled once more
+    rules, algorithm = setup.game.rules, setup.algorithm
+    arguments = (setup.deep.leaf, setup.visitor, state, np.int64(depth), setup.options, setup.stack, *root[:2])
+    follow(rules, path_in(setup.stack.control), setup.path)
+    n = node_results(rules, state, *root[:2], setup.stack)  # so that a large generator is not compiled once more
     ordered = (np.int64(n), np.int64(first), full, root.values)
-    supervised(bench.stack.control, seconds, search_root, rules, algorithm.run, *arguments, *ordered)
-    return 0 if stopped(bench.stack.control) else int(n)
+    supervised(setup.stack.control, seconds, search_root, rules, algorithm.run, *arguments, *ordered)
+    return 0 if stopped(setup.stack.control) else int(n)
 
 
 def _ranked(root: _Root, n: int) -> tuple[RootMove, ...]:
@@ -273,8 +299,10 @@ def search(
     visitor: Visitor = NOBODY,
     table: Any = None,
     full: bool = False,
+    path: np.ndarray | None = None,
 ) -> SearchResult:
-    """The best moves of `state`, `depth` moves deep; with `full` the value of every move.
+    """The best moves of `state`, `depth` moves deep; with `full` the value of every move. `path`: of the game so far
+    (`envs/path.py`); None: it begins here.
 
     With a limit of time or nodes the search descends by levels (iterative deepening, LECTURE S11): depth 1, 2, ... and
     the answer is that of the last level that was completed; with no level completed, the first legal move, the
@@ -283,60 +311,63 @@ def search(
     Raises InputError for a negative depth or limit, and where algorithm, evaluator and game do not fit.
     """
     start = time.perf_counter()
-    bench = make_bench(game, evaluator, algorithm, depth, nodes=nodes, options=options, visitor=visitor, table=table)
-    if depth == 0 or game.rules.outcome(state)[0] or game.rules.num_chance(state) > 0:
-        return _result(bench, state, (), evaluate_state(bench, state, depth), depth, depth, start)
+    setup = make_setup(
+        game, evaluator, algorithm, depth,
+        nodes=nodes, options=options, visitor=visitor, table=table, path=path,
+    )  # fmt: skip
+    if depth == 0 or outcome(game.rules, setup.path, state)[0] or game.rules.num_chance(state) > 0:
+        return _result(setup, state, (), evaluate_state(setup, state, depth), depth, depth, start)
     limited = seconds is not None or nodes is not None
-    found = _descend(bench, state, depth, range(1, depth + 1) if limited else (depth,), start, seconds, full)
+    found = _descend(setup, state, depth, range(1, depth + 1) if limited else (depth,), start, seconds, full)
     if found is None:
-        return _unsearched(bench, state, depth, start)
+        return _unsearched(setup, state, depth, start)
     return found
 
 
 def _descend(
-    bench: Bench, state: Any, depth: int, levels: Any, start: float, seconds: float | None, full: bool
+    setup: Setup, state: Any, depth: int, levels: Any, start: float, seconds: float | None, full: bool
 ) -> SearchResult | None:
-    root, first, found = _make_root(bench.game), 0, None
+    root, first, found = _make_root(setup.game), 0, None
     known: tuple[int, ...] = ()
-    start += _load(bench, root, state)
+    start += _load(setup, root, state)
     for level in levels:
         left = _time_left(start, seconds)
         if left is not None and left <= 0:
             break
-        bench.stack.control[OPEN] = 0
-        n = _search_root(bench, root, state, level, first, full, left)
+        setup.stack.control[OPEN] = 0
+        n = _search_root(setup, root, state, level, first, full, left)
         if n == 0:
             break
         values = root.values[:n]
         first = int(np.argmax(values))
         best = tuple(int(move) for move in root.moves[:n][values >= values[first] - TIED])
-        found = _result(bench, state, best, float(values[first]), level, depth, start)
+        found = _result(setup, state, best, float(values[first]), level, depth, start)
         found = found._replace(ranked=_ranked(root, n) if full else ())
-        found = _with_variation(bench, state, found, known, start, seconds)
+        found = _with_variation(setup, state, found, known, start, seconds)
         known = found.variation
         if found.proven:  # nothing lies deeper
             break
     return found
 
 
-def _load(bench: Bench, root: _Root, state: Any) -> float:
+def _load(setup: Setup, root: _Root, state: Any) -> float:
     """Compiles or loads the kernels, by a search that stops at once; the seconds this took are nobody's thinking
     time."""
     start = time.perf_counter()
-    bench.stack.control[STOP] = 1
-    _search_root(bench, root, state, 1, 0, False, None)
-    bench.stack.control[STOP] = 0
+    setup.stack.control[STOP] = 1
+    _search_root(setup, root, state, 1, 0, False, None)
+    setup.stack.control[STOP] = 0
     return time.perf_counter() - start
 
 
 def _result(
-    bench: Bench, state: Any, best: tuple[int, ...], value: float, level: int, depth: int, start: float
+    setup: Setup, state: Any, best: tuple[int, ...], value: float, level: int, depth: int, start: float
 ) -> SearchResult:
     """The answer of a search `level` moves deep, where `depth` was asked for."""
     variation = best[:1]
-    leaf = _played(bench.game, state, variation)
-    spent, nodes = time.perf_counter() - start, int(bench.stack.control[NODES])
-    move, proven = best[0] if best else None, bench.stack.control[OPEN] == 0
+    leaf = _played(setup.game, state, variation)
+    spent, nodes = time.perf_counter() - start, int(setup.stack.control[NODES])
+    move, proven = best[0] if best else None, setup.stack.control[OPEN] == 0
     complete = bool(proven or level == depth)
     return SearchResult(
         move, best, float(value) + 0.0, variation, leaf, nodes, level, spent, complete, proven=bool(proven)
@@ -354,53 +385,56 @@ def _time_left(start: float, seconds: float | None) -> float | None:
 
 
 def _with_variation(
-    bench: Bench, state: Any, found: SearchResult, known: tuple[int, ...], start: float, seconds: float | None
+    setup: Setup, state: Any, found: SearchResult, known: tuple[int, ...], start: float, seconds: float | None
 ) -> SearchResult:
     """Best play behind the best move, by ever shallower searches within the limits of the whole; `known`: that of the
     last level.
 
     Their nodes count towards the limit, but not among those of the result.
     """
-    root, moves, leaf, control = _make_root(bench.game), found.variation, found.leaf, bench.stack.control
-    limit = control[LIMIT]
+    root, moves, leaf, control = _make_root(setup.game), found.variation, found.leaf, setup.stack.control
+    limit, path = control[LIMIT], setup.path.copy()
+    reach(setup.game.rules, path, state)
     for depth in range(found.depth - 1, 0, -1):
         left = _time_left(start, seconds)
         if (
-            bench.game.rules.outcome(leaf)[0]
-            or bench.game.rules.num_chance(leaf) > 0
+            outcome(setup.game.rules, path, leaf)[0]
+            or setup.game.rules.num_chance(leaf) > 0
             or (left is not None and left <= 0)
         ):
             break
         control[LIMIT] = min(limit, control[NODES] + 4 * found.nodes + 1000)
-        n = 0 if stopped(control) else _search_root(bench, root, leaf, depth, 0, False, left)
+        n = 0 if stopped(control) else _search_root(setup._replace(path=path), root, leaf, depth, 0, False, left)
         if n == 0:
             break
+        reach(setup.game.rules, path, leaf)
         moves += (int(root.moves[np.argmax(root.values[:n])]),)
-        leaf = _played(bench.game, leaf, moves[-1:])
+        leaf = _played(setup.game, leaf, moves[-1:])
     control[LIMIT] = limit
     if known[: len(moves)] == moves:
-        moves, leaf = known, _played(bench.game, state, known)
+        moves, leaf = known, _played(setup.game, state, known)
     return found._replace(variation=moves, leaf=leaf, seconds=time.perf_counter() - start)
 
 
-def _unsearched(bench: Bench, state: Any, depth: int, start: float) -> SearchResult:
+def _unsearched(setup: Setup, state: Any, depth: int, start: float) -> SearchResult:
     """The result where no level was completed: the first move in the game's order."""
-    game = bench.game
-    bench.stack.control[:] = make_control()
-    move = game.moves(state)[0]
-    value = evaluate_state(bench, state, 0)
-    return _result(bench, state, (move,), value, 0, depth, start)._replace(moves=())
+    game = setup.game
+    setup.stack.control[: PATH + 1] = make_control()
+    root = _make_root(game)
+    expand(game.rules, setup.path, state, *root[:2])
+    move, value = int(root.moves[0]), evaluate_state(setup, state, 0)
+    return _result(setup, state, (move,), value, 0, depth, start)._replace(moves=())
 
 
 __all__ = [
     "DEEPEST",
     "Algorithm",
-    "Bench",
     "RootMove",
     "SearchResult",
+    "Setup",
     "algorithms",
     "evaluate_state",
     "find_algorithm",
-    "make_bench",
+    "make_setup",
     "search",
 ]

@@ -9,19 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from deltaw.envs.control import NODES, STOP, make_control, supervised
+from deltaw.envs.control import NODES, PATH, STOP, make_control, supervised
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.memory import check_memory
+from deltaw.envs.path import begin_path, follow, make_path, outcome
 from deltaw.envs.rules import unmarked
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.algorithm import RootMove, SearchResult
 from deltaw.search.tree.deep import deep
-from deltaw.search.tree.engine_node import CONTROL_SIZE, GENERATION, HISTORY, VERSION, Memory, Options, judge
+from deltaw.search.tree.engine_node import (
+    CONTROL_SIZE,
+    GENERATION,
+    HISTORY,
+    VERSION,
+    Memory,
+    Options,
+    judge,
+    make_engine_control,
+)
 from deltaw.search.tree.engine_node import MARGIN as WIN_MARGIN
 from deltaw.search.tree.engine_root import BEST, DEPTH, MOVES, PARTIAL, PROVEN, Root, think
-from deltaw.search.tree.stack import NOBODY, Visitor, check_depth
+from deltaw.search.tree.stack import DEEPEST, NOBODY, Visitor, check_depth, path_in
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES, make_table
 
 QUIET_PLIES = 8
@@ -57,7 +67,7 @@ class Engine:
         self.game, self.visitor = game, visitor
         self.options = default_options(game) if options is None else options
         self.table = make_table(entries)
-        self.control = np.zeros(CONTROL_SIZE, np.int64)
+        self.control = make_engine_control(game.rules, self._plies(DEEPEST, self.options))
         self.use(evaluator)
 
     def use(self, evaluator: Evaluator | Baseline) -> None:
@@ -68,7 +78,7 @@ class Engine:
     def forget(self) -> None:
         """Empties the table and the history."""
         self.table[:] = 0
-        self.control[HISTORY:] = 0
+        self.control[HISTORY:CONTROL_SIZE] = 0
 
     def search(
         self,
@@ -79,8 +89,10 @@ class Engine:
         nodes: int | None = None,
         ties: bool = False,
         full: bool = False,
+        path: np.ndarray | None = None,
     ) -> SearchResult:
-        """The best move of `state`. Under any limit, 0 included, the move is legal.
+        """The best move of `state`, to which the game has come by `path` (`envs/path.py`; None: it begins here). Under
+        any limit, 0 included, the move is legal.
 
         `ties`: find all moves tied for best (a little slower), else `moves` has the best one only; `full`: the exact
         value of every move. Raises InputError for negative limits, or none at all.
@@ -90,7 +102,8 @@ class Engine:
         if depth is None and nodes is None and seconds is None:
             raise InputError("a search needs a limit: a depth, seconds or nodes")
         depth = DEEP_ENOUGH if depth is None else depth
-        over, value = self.game.rules.outcome(state)
+        path = make_path(self.game.rules) if path is None else path
+        over, value = outcome(self.game.rules, path, state)
         if over or depth == 0:
             return self._unsearched(state, float(value) if over else self._static(state))
         options = self.options._replace(ties=int(ties), full=int(full))
@@ -98,7 +111,7 @@ class Engine:
         arguments = (self.game.rules, self.deep.leaf, self.visitor, options, state, np.int64(depth), memory, root)
         scratch = np.empty(self.game.rules.max_moves)
         self._load(arguments, scratch)
-        self._prepare(limits)
+        self._prepare(limits, path)
         start = time.perf_counter()
         supervised(self.control, seconds, think, *arguments, scratch)
         return self._result(state, depth, root, time.perf_counter() - start, options)
@@ -112,13 +125,15 @@ class Engine:
 
     def _load(self, arguments: tuple, scratch: np.ndarray) -> None:
         """Compiles or loads the kernels before the clock starts, by a search that stops at once."""
+        begin_path(self.game.rules, path_in(self.control))
         self.control[STOP] = 1
         supervised(self.control, None, think, *arguments, scratch)
 
-    def _prepare(self, limits: np.ndarray) -> None:
-        self.control[: len(limits)] = limits
+    def _prepare(self, limits: np.ndarray, path: np.ndarray) -> None:
+        self.control[:PATH] = limits[:PATH]
         self.control[GENERATION] += 1
-        self.control[HISTORY:] >>= 3  # old merits fade
+        self.control[HISTORY:CONTROL_SIZE] >>= 3  # old merits fade
+        follow(self.game.rules, path_in(self.control), path)
 
     def _plies(self, depth: int, options: Options) -> int:
         extended = 2 * depth if options.singular_margin > 0 else depth

@@ -32,16 +32,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deltaw.envs.control import OPEN, enter, stopped
+from deltaw.envs.control import OPEN, PATH, enter, stopped
+from deltaw.envs.game import Rules
 from deltaw.envs.kernel import kernel
+from deltaw.envs.path import FREE, RESTS, make_path, settle
 from deltaw.search.tree import transposition as tt
-from deltaw.search.tree.stack import leave, opinion
+from deltaw.search.tree.stack import leave, leave_path, node_moves, node_outcome, opinion, path_in
 
-GENERATION, VERSION = OPEN + 1, OPEN + 2
+GENERATION, VERSION = PATH + 1, PATH + 2
 """control[GENERATION]: number of this search; [VERSION]: of the evaluator"""
 HISTORY, HISTORY_SIZE = 8, 4096
 """control[HISTORY:]: how often a move code (modulo the size) has cut off, weighted by depth squared"""
 CONTROL_SIZE = HISTORY + HISTORY_SIZE
+"""behind that comes the path"""
 
 MARGIN = 2.0**-9
 """distance of evaluations below a certain win: room for 2^11 plies of STEP"""
@@ -86,8 +89,15 @@ class Memory(NamedTuple):
     first"""
     table: np.ndarray
     control: np.ndarray
-    """int64 [CONTROL_SIZE]"""
+    """int64 [CONTROL_SIZE + P]: of `make_engine_control`"""
     work: Any
+
+
+def make_engine_control(rules: Rules, plies: int) -> np.ndarray:
+    """For searches of at most so many plies."""
+    control = np.concatenate([np.zeros(CONTROL_SIZE, np.int64), make_path(rules, plies + 1)])
+    control[PATH] = CONTROL_SIZE
+    return control
 
 
 @kernel
@@ -199,14 +209,14 @@ def quiesce(rules, leaf, options, state, alpha, beta, ply, left, memory):
     always stand pat."""
     if enter(memory.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, memory)
     if over:
         return finished(rules, options, result, ply)
     best = judge(rules, leaf, options, state, memory)
     if best >= beta or left <= 0 or ply + 1 >= len(memory.frames):
         return best
     frame, mover = memory.frames[ply], rules.seat(state)
-    for i in range(rules.legal_moves(state, frame)):
+    for i in range(node_moves(rules, state, frame, memory)):
         if not rules.noisy(state, frame[i]):
             continue
         child, bound = rules.play(state, frame[i]), max(alpha, best)
@@ -218,6 +228,7 @@ def quiesce(rules, leaf, options, state, alpha, beta, ply, left, memory):
         best = max(best, -value if turned else value)
         if best >= beta:
             break
+    leave_path(rules, memory)
     return best
 
 
@@ -229,7 +240,7 @@ def horizon(rules, leaf, visitor, options, state, alpha, beta, ply, memory):
         return quiesce(rules, leaf, options, state, alpha, beta, ply, options.quiet_plies, memory)
     if enter(memory.control):
         return 0.0
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, memory)
     value = finished(rules, options, result, ply) if over else judge(rules, leaf, options, state, memory)
     visitor.visit(visitor.memory, state, 0, value, value)
     return value
@@ -277,7 +288,7 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
     frame, mover = frames[ply], rules.seat(state)
     frame[line_start(rules)] = 0
     # 2. The end of the game.
-    over, result = rules.outcome(state)
+    over, result = node_outcome(rules, state, memory)
     if over:
         value = finished(rules, options, result, ply)
         visitor.visit(visitor.memory, state, depth, value, value)
@@ -307,7 +318,8 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
             control[OPEN] += 1
             return value
     # 6. Moves, in promising order; at the last ply in the game's own.
-    n = rules.legal_moves(state, frame)
+    rested = begin_node(rules, memory)
+    n = node_moves(rules, state, frame, memory)
     if depth > 1:
         order_moves(rules, frame, n, table_move, control)
     # 7. Singular extension: one move clearly better than all others.
@@ -343,11 +355,32 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
                 if depth > 1:
                     reward(rules, frame, move, depth, control)
                 break
-    # 9. Remember.
-    if tabled:
+    # 9. Remember, unless the value holds on this path only.
+    alone = end_node(rules, rested, memory)
+    if tabled and alone:
         keep(rules, options, memory, key, depth, best, alpha, beta, best_move, ply, opened)
     leave(visitor, control, state, depth, best, alpha, beta)
     return best
+
+
+@kernel
+def begin_node(rules, memory):
+    """What [RESTS] of the path was when a node began; see `end_node`."""
+    if rules.repetition == 0:
+        return np.int64(0)
+    path = path_in(memory.control)
+    rested, path[RESTS] = path[RESTS], FREE
+    return rested
+
+
+@kernel
+def end_node(rules, rested, memory):
+    """The node leaves the path: whether its value rests on no decision above it."""
+    if rules.repetition == 0:
+        return True
+    alone = settle(path_in(memory.control), rested)
+    leave_path(rules, memory)
+    return alone
 
 
 @kernel(inline="always")  # a cycle of two kernels crashes the next process that finds them in the cache

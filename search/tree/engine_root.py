@@ -19,6 +19,7 @@ from deltaw.envs.control import OPEN, stopped
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.engine_node import horizon, is_certain, keep_line, line_start, search_node
+from deltaw.search.tree.stack import node_results
 
 
 class Root(NamedTuple):
@@ -108,11 +109,11 @@ def think(rules, leaf, visitor, options, state, depth, memory, root, values):
     """Descends by levels from 1 to `depth` until a limit, a proof or the depth ends it; the answer is in `root`, values
     [M] is scratch.
 
-    Precondition: `state` is a decision. If even level 1 was not finished, found[DEPTH] is 0 and found[BEST] the game's
-    first move.
+    Precondition: `state` is a decision, and the path in memory.control leads to it. If even level 1 was not finished,
+    found[DEPTH] is 0 and found[BEST] the game's first move.
     """
     control = memory.control
-    n = rules.expand(state, root.moves, root.rows)
+    n = node_results(rules, state, root.moves, root.rows, memory)
     root.found[:] = 0
     root.found[MOVES] = n
     root.values[:] = -np.inf

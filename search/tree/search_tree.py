@@ -19,7 +19,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.tree.algorithm import Algorithm, Bench, evaluate_state, find_algorithm, make_bench
+from deltaw.search.tree.algorithm import Algorithm, Setup, evaluate_state, find_algorithm, make_setup
 from deltaw.search.tree.stack import Visitor, check_depth
 
 MOST_LEAVES = 400
@@ -92,8 +92,8 @@ def record(
     `MOST_VISITS`."""
     log = make_log(game.rules.width)
     visitor = Visitor(_noting(game.rules.store), log)
-    bench = make_bench(game, evaluator, algorithm, depth, options=options, visitor=visitor)
-    evaluate_state(bench, state, depth, alpha, beta)
+    setup = make_setup(game, evaluator, algorithm, depth, options=options, visitor=visitor)
+    evaluate_state(setup, state, depth, alpha, beta)
     return _visits(game, log)
 
 
@@ -315,7 +315,7 @@ class Searched(NamedTuple):
     root: Spot
     value: float
     """what the algorithm answered, for MAX"""
-    bench: Bench
+    setup: Setup
 
 
 def searched_tree(
@@ -339,10 +339,10 @@ def searched_tree(
     root = full_tree(game, state, depth)
     log = make_log(game.rules.width)
     visitor = Visitor(_noting(game.rules.store), log)
-    bench = make_bench(game, evaluator, algorithm, depth, options=options, visitor=visitor)
-    value = evaluate_state(bench, state, depth) * (1 if root.for_max else -1)
+    setup = make_setup(game, evaluator, algorithm, depth, options=options, visitor=visitor)
+    value = evaluate_state(setup, state, depth) * (1 if root.for_max else -1)
     overlay(game, root, nested(game, _visits(game, log)), algorithm.exact)
     if algorithm.exact:
         tighten(game, root)
     mark_best(game, root)
-    return Searched(root, value, bench)
+    return Searched(root, value, setup)

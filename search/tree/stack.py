@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deltaw.envs.control import OPEN, stopped
+from deltaw.envs import path as paths
+from deltaw.envs.bits import mix
+from deltaw.envs.control import OPEN, PATH, stopped
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
+from deltaw.search.tree.transposition import table_key
 
 DEEPEST = 1000
 """plies; a recursion of this depth still fits the machine's stack"""
@@ -32,7 +35,7 @@ class Stack(NamedTuple):
     table: Any
     """transposition table, see `search/tree/transposition.py`"""
     control: np.ndarray
-    """int64 [5], see `envs/control.py`"""
+    """int64 [6 + P]: see `envs/control.py`; its end is the path (`envs/path.py`) to the node that is searched"""
     work: Any
     """the evaluator's scratch memory"""
     memory: Any = ()
@@ -56,6 +59,59 @@ def _look_away(memory, state, depth, lower, upper):
 
 
 NOBODY = Visitor(_look_away, ())
+
+
+@kernel
+def path_in(control):
+    return control[control[PATH] :]
+
+
+@kernel
+def node_outcome(rules, state, stack):
+    """(whether the game is over at this node, its value for the mover), by a repetition too."""
+    if rules.repetition != 0:
+        return paths.outcome(rules, path_in(stack.control), state)
+    return rules.outcome(state)
+
+
+# A node joins the path with its moves. `stack` is anything that has `control`, such as the engine's memory.
+
+
+@kernel
+def node_moves(rules, state, moves, stack):
+    """Writes the moves of a node to `moves` [M] and returns how many there are; the node joins the path until
+    `leave_path`."""
+    if rules.repetition == 0:
+        return rules.legal_moves(state, moves)
+    n = paths.legal_moves(rules, path_in(stack.control), state, moves)
+    paths.reach(rules, path_in(stack.control), state)
+    return n
+
+
+@kernel
+def node_results(rules, state, moves, rows, stack):
+    """`node_moves` with distinct results, which go to `rows` [M, W]."""
+    if rules.repetition == 0:
+        return rules.expand(state, moves, rows)
+    n = paths.expand(rules, path_in(stack.control), state, moves, rows)
+    paths.reach(rules, path_in(stack.control), state)
+    return n
+
+
+@kernel
+def leave_path(rules, stack):
+    """The last node whose moves were taken leaves the path."""
+    if rules.repetition != 0:
+        paths.step_back(rules, path_in(stack.control))
+
+
+@kernel
+def node_key(rules, state, version, stack):
+    """`table_key`, from another path that matters a different one: for searches that promise the exact value."""
+    key = table_key(rules, state, version)
+    if rules.repetition != 0:
+        key = np.int64(mix(np.uint64(key ^ paths.past_key(rules, path_in(stack.control), state))) >> np.uint64(1))
+    return key
 
 
 @kernel
@@ -98,6 +154,7 @@ def make_stack(
     """Memory for a search of so many plies. Raises InputError for a depth below 0 or beyond `DEEPEST`."""
     check_depth(depth)
     rules = game.rules
+    control = np.concatenate([control[: PATH + 1], paths.make_path(rules, depth + 1)])
     most = max(rules.max_moves, rules.max_chance)
     return Stack(
         np.empty((depth + 1, most), np.int64),

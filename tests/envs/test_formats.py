@@ -17,6 +17,7 @@ from deltaw.envs.games.othello.notation import play_transcript, write_transcript
 from deltaw.envs.record import (
     Event,
     GameRecord,
+    course_of,
     final_state,
     formats,
     initial_state,
@@ -39,7 +40,8 @@ def one_record(game, seed: int, number: int = 0, most: int = 100_000) -> GameRec
         found += [Event(False, move) for move in moves if same(game.rules.play(before, move), then)]
         events.append(found[0])
     players = tuple(f"player {i}" for i in range(game.rules.num_players))
-    return GameRecord(states[0], players, tuple(events), payoffs_of(game, states[0], states[-1]))
+    payoffs = payoffs_of(game, states[0], course_of(game, states[0], events))
+    return GameRecord(states[0], players, tuple(events), payoffs)
 
 
 def same(state, other) -> bool:

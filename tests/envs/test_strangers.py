@@ -23,7 +23,7 @@ from deltaw.search.doors.offer import Offer, Offered, make_offer
 from deltaw.search.doors.protocol import KEYS, Pace, Protocol, read_request, write_answer
 from deltaw.search.doors.thinker import Thinker
 from deltaw.search.evaluators.evaluator import make_evaluator
-from deltaw.search.players.spec import PlayerSpec
+from deltaw.search.players.how import How
 
 TIC_TAC_TOE = games.load("tic_tac_toe")
 PLAIN = plain_game(
@@ -44,7 +44,7 @@ def offered() -> Offer:
     random = np.random.default_rng(1)
     tensors = {"weight0": random.normal(0, 0.2, (features.num_features, 1)), "bias0": random.normal(0, 0.2, 1)}
     evaluator = make_evaluator(PLAIN, tensors, features=features, head="tanh")
-    player = Offered("ntuple", "random weights", PLAIN, evaluator, PlayerSpec("ntuple"))
+    player = Offered("ntuple", "random weights", PLAIN, evaluator, How())
     return Offer(offer.games | {"plain": PLAIN}, offer.players | {"plain": {"ntuple": player}})
 
 

@@ -40,10 +40,7 @@ def network(name: str, seed: int = 1, **changes) -> Evaluator:
 
 
 def positions(name: str, n: int) -> np.ndarray:
-    rules = games.load(name).rules
-    rows = np.empty((n, rules.width), np.int64)
-    random_positions(rules, np.int64(7), rows, *games.load(name).buffers())
-    return rows
+    return random_positions(games.load(name), 7, n)
 
 
 def naive_value(evaluator: Evaluator, row: np.ndarray) -> float:

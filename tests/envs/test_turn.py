@@ -9,24 +9,25 @@ from toy_games import endless_game
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
+from deltaw.envs.path import make_path
 from deltaw.envs.record import Event, GameRecord, read_json_lines, write_json_lines
 from deltaw.envs.turn import end, explore, noisy_move, open_game, payoffs_by_seat, value_for
 
 
 def test_a_game_ends_by_its_rules_or_as_a_draw_after_max_plies():
     game = endless_game(3)
-    assert [bool(end(game.rules, game.rules.initial(), plies)[0]) for plies in range(5)] == [
+    assert [bool(end(game.rules, make_path(game.rules), game.rules.initial(), plies)[0]) for plies in range(5)] == [
         False,
         False,
         False,
         True,
         True,
     ]
-    assert end(game.rules, game.rules.initial(), 3) == (True, 0)
+    assert end(game.rules, make_path(game.rules), game.rules.initial(), 3) == (True, 0)
     unlimited = endless_game(0)
-    assert not end(unlimited.rules, unlimited.rules.initial(), 1_000_000)[0]
+    assert not end(unlimited.rules, make_path(unlimited.rules), unlimited.rules.initial(), 1_000_000)[0]
     won = games.load("tic_tac_toe").parse("xxxoo....")
-    assert end(games.load("tic_tac_toe").rules, won, 5) == (True, -1)
+    assert end(games.load("tic_tac_toe").rules, make_path(game.rules), won, 5) == (True, -1)
 
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tic_tac_toe_three"])
@@ -48,18 +49,20 @@ def test_payoffs_are_those_of_the_seats(name):
 def test_random_moves_of_an_opening_never_end_the_game():
     game = games.load("tic_tac_toe")
     row = np.empty(game.rules.width, np.int64)
-    lengths = [open_game(game.rules, 1, number, 9, row, *game.buffers()) for number in range(50)]
+    lengths = [open_game(game.rules, 1, number, 9, row, make_path(game.rules), *game.buffers()) for number in range(50)]
     assert 4 <= min(lengths) < max(lengths) <= 8
     assert not game.rules.outcome(game.unrow(row))[0]
     short = endless_game(3)
-    assert open_game(short.rules, 1, 0, 9, row[:1], *short.buffers()) == 2
+    assert open_game(short.rules, 1, 0, 9, row[:1], make_path(short.rules), *short.buffers()) == 2
 
 
 def test_random_moves_come_as_often_as_they_should_and_are_all_alike():
     game, tries = games.load("tic_tac_toe"), 4000
     state, buffers = python_state(game, game.rules.initial()), game.buffers()
     explored = [explore(1, number, 2, 0.3, 9, 4) for number in range(tries)]
-    noisy = [noisy_move(game.rules, state, 1, number, 2, 0.3, *buffers) for number in range(tries)]
+    noisy = [
+        noisy_move(game.rules, make_path(game.rules), state, 1, number, 2, 0.3, *buffers) for number in range(tries)
+    ]
     for chosen in ([move for move, random in explored if random], [move for move in noisy if move >= 0]):
         assert len(chosen) == pytest.approx(0.3 * tries, abs=4 * np.sqrt(0.21 * tries))
         counts = np.bincount(chosen, minlength=9)

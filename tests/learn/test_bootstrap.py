@@ -18,6 +18,7 @@ from conftest import python_state
 from search_learning import children, some_states, start
 
 from deltaw.envs.errors import InputError
+from deltaw.envs.path import make_path
 from deltaw.learn.bootstrapping.games import make_search
 from deltaw.learn.bootstrapping.pupil import SearchedNetwork
 from deltaw.learn.bootstrapping.strap import node_error
@@ -141,8 +142,8 @@ def losses(evaluator: Evaluator, depth: int) -> list[Any]:
         if over:
             return (state,) if (result < 0) == own_turn and result != 0 else ()
         if own_turn:
-            arguments = (game.rules, view.leaf, NOBODY, state, np.int64(depth), np.int64(1), search.desk)
-            _, best, _ = search.run(*arguments)
+            arguments = (view.leaf, NOBODY, make_path(game.rules), state, np.int64(depth), np.int64(1), search.desk)
+            _, best, _ = search.run(game.rules, *arguments)
             return lost(python_state(game, game.rules.load(search.desk.root.rows[best])), False)
         return tuple(found for child, _ in children(game, state) for found in lost(child, True))
 

@@ -25,6 +25,7 @@ from deltaw.learn.workers.backend import Serial
 from deltaw.search.evaluators.evaluator import Evaluator, save_evaluator
 from deltaw.search.matches.match import paired
 from deltaw.search.players.find import find_player
+from deltaw.search.players.players import Decisions
 
 SETTINGS = Settings(step_size=0.01, trace=0.7, explore=0.0, own=False, opening_plies=2, seed=5)
 
@@ -97,7 +98,9 @@ class NaiveTD:
                 random_row = rows[random_word(s.seed, number, ply, EXPLORED_MOVE) % len(rows)]
                 row = random_row if explored else self.choose(rolled, me)
             else:
-                row = self.opponent.choose(self.game.row(rolled)[None], np.array([[number, ply]]), s.seed)[0]
+                row = self.opponent.choose(
+                    Decisions.of(self.game.row(rolled)[None], np.array([[number, ply]])), s.seed
+                ).rows[0]
             state, ply = self.game.unrow(row), ply + 1
             over, result = rules.outcome(state)
             z = result if rules.seat(state) == me else -result
@@ -220,7 +223,7 @@ def test_habits_are_counted_as_by_hand():
             moves = game.moves(state)
             state = game.rules.play(state, moves[random_word(word, 0, ply, OPENING) % len(moves)])
         decision = game.row(state)
-        choices.append((decision, player.choose(decision[None], np.zeros((1, 2), np.int64), 0)[0]))
+        choices.append((decision, player.choose(Decisions.of(decision[None]), 0).rows[0]))
         model.see(*choices[-1])
     expected = naive_counts(game, choices, features)
     habits = model.habits()
@@ -256,14 +259,16 @@ def test_noise_is_as_frequent_as_asked_and_does_not_depend_on_the_batch():
     game = games.load("connect_four")
     player = find_player(game, "points_2", threads=1)
     rows = np.tile(game.row(game.parse("44")), (4000, 1))
-    keys = np.stack([np.arange(4000), np.full(4000, 2)], axis=1)
+    decisions = Decisions.of(rows, np.stack([np.arange(4000), np.full(4000, 2)], axis=1))
     quiet, noisy = NoisyPlayer(game, player, 0.0), NoisyPlayer(game, player, 0.35)
-    plain = player.choose(rows, keys, 9)
-    assert np.array_equal(quiet.choose(rows, keys, 9), plain)
-    chosen = noisy.choose(rows, keys, 9)
-    changed = (chosen != plain).any(axis=1).mean()
+    plain = player.choose(decisions, 9)
+    assert np.array_equal(quiet.choose(decisions, 9).rows, plain.rows)
+    chosen = noisy.choose(decisions, 9)
+    changed = (chosen.moves != plain.moves).mean()
     assert changed == pytest.approx(0.35 * 6 / 7, abs=0.03)
-    assert np.array_equal(noisy.choose(rows[100:200], keys[100:200], 9), chosen[100:200])
+    assert np.array_equal(noisy.choose(decisions.at(slice(100, 200)), 9).moves, chosen.moves[100:200])
+    for result, row, move in zip(chosen.rows[:50], rows[:50], chosen.moves[:50], strict=True):
+        assert (result == game.row(game.rules.play(game.unrow(row), move))).all()
     assert (quiet.name, noisy.name) == ("points_2", "points_2 with 35% noise")
 
 

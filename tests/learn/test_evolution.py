@@ -44,9 +44,7 @@ def some_rows(game, count: int = 20) -> np.ndarray:
     """Positions of random games, before the dice."""
     from deltaw.learn.exports.export import random_positions
 
-    rows = np.empty((count, game.rules.width), np.int64)
-    random_positions(game.rules, np.int64(5), rows, *game.buffers())
-    return rows
+    return random_positions(game, 5, count)
 
 
 # --- genomes ----------------------------------------------------------------------------------------------------------

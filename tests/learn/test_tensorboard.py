@@ -26,6 +26,7 @@ from deltaw.envs import games
 from deltaw.learn.run.strength import INTERVAL, Strength
 from deltaw.learn.selfplay.sample import play_sample, reliability, scores
 from deltaw.learn.watch import tensorboard
+from deltaw.learn.watch.report_board import random_rows
 from deltaw.learn.watch.tensorboard import FEWER_CURVES, Board, slopes, watched
 from deltaw.learn.weights.networks import Network
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
@@ -139,8 +140,7 @@ def test_of_many_features_those_are_drawn_that_vary_most():
 def naive_variances(game: Any, index: np.ndarray) -> bool:
     """No feature left out varies more than one that is drawn, over the same positions."""
     features = game.features("tesauro_pips")
-    rows = np.empty((tensorboard.POSITIONS, game.rules.width), np.int64)
-    tensorboard.random_positions(game.rules, np.int64(1), rows, *game.buffers())
+    rows = random_rows(game, tensorboard.POSITIONS)
     values: list[list[float]] = [[] for _ in range(features.num_features)]
     work = (np.empty(features.max_active + 4, np.int32), np.empty(features.max_active + 4, np.float32))
     for row in rows:

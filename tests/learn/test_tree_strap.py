@@ -12,6 +12,7 @@ from search_learning import RATE, Toy, learn, minimax, searched, some_states, st
 
 from deltaw.envs import games
 from deltaw.envs.game import Game
+from deltaw.envs.path import make_path
 from deltaw.envs.trees import Max, Min, Turn, forest_game
 from deltaw.learn.bootstrapping.games import make_search
 from deltaw.learn.bootstrapping.nodes import DROPPED, KEPT, begin_nodes, keep_node, keeper, make_nodes
@@ -171,7 +172,8 @@ def test_a_full_memory_is_no_error():
     state = some_states()[0]
     search, nodes = make_search(toy.game, "minimax", 3, toy.leaf, toy.work), make_nodes(toy.game, 10, 1)
     begin_nodes(nodes)
-    search.run(toy.game.rules, toy.leaf, keeper(nodes), state, np.int64(3), np.int64(1), search.desk)
+    path = make_path(toy.game.rules)
+    search.run(toy.game.rules, toy.leaf, keeper(nodes), path, state, np.int64(3), np.int64(1), search.desk)
     assert nodes.counts[KEPT] == 10
     assert nodes.counts[DROPPED] > 50
     assert np.isfinite(learn(toy, nodes)).all()

@@ -17,7 +17,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.games.backgammon.notation import board, from_board
 from deltaw.search.databases.bearoff import build_bearoff, with_bearoff
 from deltaw.search.players.agent import Agent
-from deltaw.search.players.searcher import Limits
+from deltaw.search.players.how import Limits
 from deltaw.search.solvers.exact import SolvedEndings, find_solver
 from deltaw.search.tree.algorithm import search
 
@@ -60,7 +60,7 @@ def test_one_ply_is_the_evaluator_on_every_distinct_result():
             assert move.text == BACKGAMMON.move_text(state, move.move)
             assert move.value == pytest.approx(-opinion.value, abs=1e-5)
             assert move.chances == pytest.approx(opinion.chances[::-1], abs=1e-5)
-            assert move.plies == 1
+            assert move.depth == 1
 
 
 def test_scalar_heads_have_values_without_chances():
@@ -81,7 +81,7 @@ def test_values_are_the_textbook_searchs(plies):
         found = search(BACKGAMMON, EVALUATOR, state, "expectiminimax", depth=plies)
         assert ranked[0].value == pytest.approx(found.value, abs=1e-5)
         assert ranked[0].move in found.moves
-        assert {move.plies for move in ranked} == {plies}
+        assert {move.depth for move in ranked} == {plies}
         for move in ranked[:: max(1, len(ranked) // 4)]:
             below = search(BACKGAMMON, EVALUATOR, move.state, "expectiminimax", depth=plies - 1)
             assert move.value == pytest.approx(-below.value, abs=1e-5)
@@ -117,7 +117,7 @@ def test_only_candidates_are_searched_deeper_and_they_come_first():
     for state in decisions(8):
         first, second = one.rank(state), two.rank(state)
         deep = min(3, len(first))
-        assert [move.plies for move in second] == [2] * deep + [1] * (len(first) - deep)
+        assert [move.depth for move in second] == [2] * deep + [1] * (len(first) - deep)
         assert {move.move for move in second[:deep]} == {move.move for move in first[:deep]}
         assert second[deep:] == first[deep:]
         values = [move.value for move in second[:deep]]
@@ -131,7 +131,7 @@ def test_the_margin_leaves_out_what_is_far_behind():
     margin = (values[0] - values[1] + values[0] - values[2]) / 2
     assert values[1] > values[2]
     ranked = Agent(BACKGAMMON, EVALUATOR, plies=2, margin=margin).rank(state)
-    assert [move.plies for move in ranked] == [2, 2] + [1] * (len(values) - 2)
+    assert [move.depth for move in ranked] == [2, 2] + [1] * (len(values) - 2)
 
 
 def test_a_tree_with_known_values():
@@ -159,15 +159,15 @@ def test_the_value_before_the_roll(position, rolls):
 def test_the_value_of_a_decision_is_its_best_moves():
     state = rolled("4HPwATDgc/ABMA", "31")
     agent = Agent(BACKGAMMON, EVALUATOR, plies=2)
-    assert agent.value(state) == agent.rank(state)[0][3:5]
+    assert agent.value(state) == (agent.rank(state)[0].value, agent.rank(state)[0].chances)
 
 
 def test_colours_do_not_matter():
     agent = Agent(BACKGAMMON, EVALUATOR, plies=2)
     for state in decisions(3):
         other = state._replace(seat=1 - state.seat)
-        assert [move[:2] + move[3:] for move in agent.rank(state)] == [
-            move[:2] + move[3:] for move in agent.rank(other)
+        assert [move._replace(state=None) for move in agent.rank(state)] == [
+            move._replace(state=None) for move in agent.rank(other)
         ]
 
 
@@ -184,7 +184,7 @@ def test_pubeval_orders_by_its_definition_and_has_no_values():
         scores = [pubeval(table, *reversed(board(move.state))) for move in ranked]
         assert len(ranked) == record["n"]
         assert all(a >= b - 1e-9 for a, b in itertools.pairwise(scores))
-        assert {(move.value, move.chances, move.plies) for move in ranked} == {(None, None, 1)}
+        assert {(move.value, move.chances, move.depth) for move in ranked} == {(None, None, 1)}
         assert agent.choose(state) == ranked[0].move
 
 
@@ -225,7 +225,7 @@ def test_moves_need_dice(call):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"plies": 3}, "3 plies"), ({"plies": 0}, "0 plies"), ({"candidates": -1}, "-1 candidates")],
+    [({"plies": 3}, "not 3"), ({"plies": 0}, "not 0"), ({"candidates": -1}, "-1 candidates")],
 )
 def test_impossible_settings_are_refused(options, message):
     with pytest.raises(InputError, match=message):
@@ -248,6 +248,12 @@ def test_an_agent_that_searches(limits):
     ranked = agent.rank(state)
     assert (ranked[0].text, ranked[0].value) == ("c1", 1.0)
     assert agent.value(state).value == 1.0
+
+
+@pytest.mark.parametrize("algorithm", ["engine", "alphabeta"])
+def test_a_move_that_no_search_reached_has_no_value(algorithm):
+    agent = Agent(TIC_TAC_TOE, TIC_TAC_TOE.baselines["open_lines"], algorithm=algorithm, limits=Limits(nodes=1))
+    assert [(move.value, move.depth) for move in agent.rank(TIC_TAC_TOE.parse("XX-OO----"))] == [(None, 0)]
 
 
 def test_databases_are_asked_first():

@@ -26,7 +26,7 @@ from deltaw.envs.game import Baseline
 from deltaw.envs.kernel import JIT, kernel
 from deltaw.search.algorithms.and_or import prove
 from deltaw.search.algorithms.max_n import payoffs
-from deltaw.search.tree.algorithm import algorithms, evaluate_state, make_bench, search
+from deltaw.search.tree.algorithm import algorithms, evaluate_state, make_setup, search
 from deltaw.search.tree.stack import Visitor
 from deltaw.search.tree.transposition import make_table
 
@@ -56,9 +56,9 @@ def evaluator_of(game):
 
 
 @functools.cache
-def bench_of(game_name, algorithm):
+def setup_of(game_name, algorithm):
     game = games.load(game_name)
-    return make_bench(game, evaluator_of(game), algorithm, DEEPEST)
+    return make_setup(game, evaluator_of(game), algorithm, DEEPEST)
 
 
 def moves_affordable(moves: int, random: np.random.Generator) -> int:
@@ -70,12 +70,12 @@ def moves_affordable(moves: int, random: np.random.Generator) -> int:
 def positions(game_name, count):
     """(state, depth, value by minimax) from random games."""
     game, random, found = games.load(game_name), np.random.default_rng(7), []
-    bench = bench_of(game_name, "minimax")
+    setup = setup_of(game_name, "minimax")
     for number in range(count):
         for state in random_game(game, seed=11, number=number):
             over = game.rules.outcome(state)[0]
             depth = moves_affordable(1 if over else len(game.moves(state)), random)
-            found.append((state, depth, evaluate_state(bench, state, depth)))
+            found.append((state, depth, evaluate_state(setup, state, depth)))
             if len(found) == count:
                 return found
     return found
@@ -83,12 +83,12 @@ def positions(game_name, count):
 
 def check_equality(game_name, algorithm, count):
     """The value with an open window, and what fail-soft promises of a random one around it."""
-    bench, random = bench_of(game_name, algorithm), np.random.default_rng(13)
+    setup, random = setup_of(game_name, algorithm), np.random.default_rng(13)
     for state, depth, value in positions(game_name, count):
-        assert evaluate_state(bench, state, depth) == value, (state, depth)
+        assert evaluate_state(setup, state, depth) == value, (state, depth)
         alpha = value + random.choice([-0.5, -1e-3, 0.0, 1e-3, 0.5])
         beta = random.choice([np.nextafter(alpha, np.inf), alpha + 1e-3, alpha + 0.7])
-        check_window(evaluate_state(bench, state, depth, alpha, beta), alpha, beta, value)
+        check_window(evaluate_state(setup, state, depth, alpha, beta), alpha, beta, value)
 
 
 @pytest.mark.parametrize("algorithm", WITHOUT_CHANCE)
@@ -110,9 +110,9 @@ def test_values_equal_minimax_on_many_positions(game_name, algorithm):
 
 @pytest.mark.parametrize("algorithm", WITH_TABLE)
 def test_a_tiny_table_changes_no_value(algorithm):
-    bench = make_bench(TIC_TAC_TOE, OPEN_LINES, algorithm, DEEPEST, table=make_table(8))
+    setup = make_setup(TIC_TAC_TOE, OPEN_LINES, algorithm, DEEPEST, table=make_table(8))
     for state, depth, value in positions("tic_tac_toe", 60):
-        assert evaluate_state(bench, state, depth) == value
+        assert evaluate_state(setup, state, depth) == value
 
 
 def check_ties(algorithm):
@@ -173,31 +173,31 @@ def test_the_variation_is_found_within_the_limits_of_the_search():
 
 @pytest.mark.parametrize("algorithm", WITHOUT_CHANCE)
 def test_tic_tac_toe_is_a_draw(algorithm):
-    bench = make_bench(TIC_TAC_TOE, OPEN_LINES, algorithm, 9)
-    assert evaluate_state(bench, START, 9) == 0
-    assert bench.stack.control[NODES] <= read_json("tic_tac_toe/counts.json")["minimax_nodes_full_tree"]
+    setup = make_setup(TIC_TAC_TOE, OPEN_LINES, algorithm, 9)
+    assert evaluate_state(setup, START, 9) == 0
+    assert setup.stack.control[NODES] <= read_json("tic_tac_toe/counts.json")["minimax_nodes_full_tree"]
 
 
 @pytest.mark.parametrize("algorithm", ["minimax", "negamax", "max_n"])
 def test_the_whole_tree_of_tic_tac_toe(algorithm):
-    bench = make_bench(TIC_TAC_TOE, OPEN_LINES, algorithm, 9)
-    assert evaluate_state(bench, START, 9) == 0
-    assert bench.stack.control[NODES] == read_json("tic_tac_toe/counts.json")["minimax_nodes_full_tree"] == 549_946
+    setup = make_setup(TIC_TAC_TOE, OPEN_LINES, algorithm, 9)
+    assert evaluate_state(setup, START, 9) == 0
+    assert setup.stack.control[NODES] == read_json("tic_tac_toe/counts.json")["minimax_nodes_full_tree"] == 549_946
 
 
 @pytest.mark.parametrize("bound", [1, 2])
 def test_the_nodes_of_alpha_beta_are_known(bound):
     known = read_json("tic_tac_toe/counts.json")["alphabeta_nodes_row_major_order_failsoft"]
-    bench = make_bench(TIC_TAC_TOE, OPEN_LINES, "alphabeta", 9)
-    evaluate_state(bench, START, 9, -bound, bound)
-    assert bench.stack.control[NODES] == known[f"window(-{bound},{bound})"]
+    setup = make_setup(TIC_TAC_TOE, OPEN_LINES, "alphabeta", 9)
+    evaluate_state(setup, START, 9, -bound, bound)
+    assert setup.stack.control[NODES] == known[f"window(-{bound},{bound})"]
 
 
 def test_a_stopped_search_says_so():
-    bench = make_bench(TIC_TAC_TOE, OPEN_LINES, "sss_star", 9)
-    bench.stack.control[STOP] = 1
+    setup = make_setup(TIC_TAC_TOE, OPEN_LINES, "sss_star", 9)
+    setup.stack.control[STOP] = 1
     with pytest.raises(Stopped):
-        evaluate_state(bench, START, 9)
+        evaluate_state(setup, START, 9)
 
 
 # --- how many nodes ---------------------------------------------------------------------------------------------------
@@ -207,10 +207,10 @@ def nodes_on(states, algorithm, depth):
     """Nodes of searches of Connect Four, level by level, as people use them."""
     game, total = games.load("connect_four"), 0
     for state in states:
-        bench = make_bench(game, evaluator_of(game), algorithm, depth, table=make_table(1 << 14))
+        setup = make_setup(game, evaluator_of(game), algorithm, depth, table=make_table(1 << 14))
         for level in range(1, depth + 1):
-            evaluate_state(bench, state, level)
-        total += int(bench.stack.control[NODES])
+            evaluate_state(setup, state, level)
+        total += int(setup.stack.control[NODES])
     return total
 
 
@@ -224,7 +224,7 @@ def test_each_idea_saves_nodes():
 
 def test_sss_star_is_refused_where_its_list_may_outgrow_the_machine():
     with pytest.raises(InputError, match=r"SSS\* at depth 40, with up to 9\^20 open strategies, needs .* GiB"):
-        make_bench(TIC_TAC_TOE, OPEN_LINES, "sss_star", 40)
+        make_setup(TIC_TAC_TOE, OPEN_LINES, "sss_star", 40)
 
 
 # --- three players ----------------------------------------------------------------------------------------------------
@@ -254,14 +254,14 @@ def test_max_n_cuts_off_with_a_value_for_everybody():
 )
 def test_max_n_needs_to_know_what_a_state_is_worth_to_everybody(baseline, message):
     with pytest.raises(InputError, match=message):
-        make_bench(THREE, THREE.baselines[baseline], "max_n", 2)
+        make_setup(THREE, THREE.baselines[baseline], "max_n", 2)
 
 
 def test_three_players_are_for_max_n_alone():
     with pytest.raises(InputError, match="alphabeta is not for 3 players, which trees_three has; use max_n"):
-        make_bench(THREE, THREE.baselines["static"], "alphabeta", 2)
+        make_setup(THREE, THREE.baselines["static"], "alphabeta", 2)
     with pytest.raises(InputError, match="static_payoffs values a state for every player"):
-        make_bench(TIC_TAC_TOE, THREE.baselines["static_payoffs"], "alphabeta", 2)
+        make_setup(TIC_TAC_TOE, THREE.baselines["static_payoffs"], "alphabeta", 2)
 
 
 # --- AND/OR -----------------------------------------------------------------------------------------------------------
@@ -300,11 +300,11 @@ ZERO = Baseline("zero", "value", _nothing, "every position is worth nothing")
 @pytest.mark.parametrize("game_name", ["tic_tac_toe", pytest.param("connect_four", marks=pytest.mark.slow)])
 def test_proofs_are_what_minimax_finds_by_finished_games_alone(game_name):
     game = games.load(game_name)
-    bench = make_bench(game, ZERO, "alphabeta", DEEPEST)
+    setup = make_setup(game, ZERO, "alphabeta", DEEPEST)
     forced = 0
     for number in range(6):
         for state in list(random_game(game, seed=21, number=number))[3:-1]:
-            value, proof = evaluate_state(bench, state, DEEPEST), prove(game, state, DEEPEST)
+            value, proof = evaluate_state(setup, state, DEEPEST), prove(game, state, DEEPEST)
             assert proof.lower <= value <= proof.upper
             assert (proof.lower == 1) == (value == 1)
             assert (proof.upper == -1) == (value == -1)
@@ -313,10 +313,10 @@ def test_proofs_are_what_minimax_finds_by_finished_games_alone(game_name):
 
 
 def test_as_an_algorithm_and_or_answers_between_its_bounds():
-    bench = make_bench(TIC_TAC_TOE, OPEN_LINES, "and_or", 9)
+    setup = make_setup(TIC_TAC_TOE, OPEN_LINES, "and_or", 9)
     middle = TIC_TAC_TOE.parse("----X----")
-    assert evaluate_state(bench, middle, 1) == OPEN_LINES.function(middle)  # nothing proven: the evaluator's opinion
-    assert evaluate_state(bench, middle, 8) == 0
+    assert evaluate_state(setup, middle, 1) == OPEN_LINES.function(middle)  # nothing proven: the evaluator's opinion
+    assert evaluate_state(setup, middle, 8) == 0
     found = search(TIC_TAC_TOE, OPEN_LINES, TIC_TAC_TOE.parse("XO--X---O"), "and_or", depth=3)
     assert found.value == 1
 
@@ -332,7 +332,7 @@ def test_a_proof_can_be_limited():
 
 EVERY_ALGORITHM = """
 from deltaw.envs import games
-from deltaw.search.tree.algorithm import algorithms, evaluate_state, make_bench
+from deltaw.search.tree.algorithm import algorithms, evaluate_state, make_setup
 wanted = {wanted}
 for name, algorithm in algorithms().items():
     trees = ("tic_tac_toe", "open_lines", "X---O----", 4), ("trees_chance", "static", "mixed", 4)
@@ -340,9 +340,9 @@ for name, algorithm in algorithms().items():
         game = games.load(game)
         fits = algorithm.players[0] <= game.rules.num_players <= algorithm.players[1]
         if fits and algorithm.chance >= (game.rules.max_chance > 0) and (not wanted or name in wanted):
-            bench = make_bench(game, game.baselines[baseline], name, depth)
-            value = evaluate_state(bench, game.parse(text), depth)
-            print(name, game.name, value, bench.stack.control[1])
+            setup = make_setup(game, game.baselines[baseline], name, depth)
+            value = evaluate_state(setup, game.parse(text), depth)
+            print(name, game.name, value, setup.stack.control[1])
 """
 
 
@@ -376,6 +376,6 @@ def test_interpreted_searches_say_the_same(tmp_path):
     here = [line.split() for line in lines if " tic_tac_toe " in line]
     assert [name for name, *_ in here] == WITHOUT_CHANCE
     for name, _, value, nodes in here:
-        bench = make_bench(TIC_TAC_TOE, OPEN_LINES, name, 4)
-        assert evaluate_state(bench, TIC_TAC_TOE.parse("X---O----"), 4) == float(value)
-        assert bench.stack.control[NODES] == int(nodes)
+        setup = make_setup(TIC_TAC_TOE, OPEN_LINES, name, 4)
+        assert evaluate_state(setup, TIC_TAC_TOE.parse("X---O----"), 4) == float(value)
+        assert setup.stack.control[NODES] == int(nodes)

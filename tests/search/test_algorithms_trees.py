@@ -24,7 +24,7 @@ from deltaw.envs.kernel import kernel
 from deltaw.envs.trees import Chance, Leaf, Max, Min, Node, Turn, forest_game
 from deltaw.search.algorithms.and_or import prove
 from deltaw.search.evaluators.evaluator import make_evaluator
-from deltaw.search.tree.algorithm import algorithms, evaluate_state, make_bench, search
+from deltaw.search.tree.algorithm import algorithms, evaluate_state, make_setup, search
 from deltaw.search.tree.stack import Visitor
 from deltaw.search.tree.transposition import (
     EXACT,
@@ -116,14 +116,14 @@ LISTENER = Visitor(_note, (NUMBERS, BOUNDS, COUNT))
 
 def forest_bench(algorithm, depth=HEIGHT, nodes=None):
     """A fresh search of FOREST, with an empty table."""
-    return make_bench(FOREST, STATIC, algorithm, depth, nodes=nodes, visitor=LISTENER, table=make_table(1 << 12))
+    return make_setup(FOREST, STATIC, algorithm, depth, nodes=nodes, visitor=LISTENER, table=make_table(1 << 12))
 
 
-def heard(bench, name, depth=HEIGHT):
+def heard(setup, name, depth=HEIGHT):
     """Every node in the order in which the search of this tree left it."""
     COUNT[0] = 0
     with contextlib.suppress(Stopped):
-        evaluate_state(bench, FOREST.parse(name), depth)
+        evaluate_state(setup, FOREST.parse(name), depth)
     assert COUNT[0] < len(NUMBERS)
     return [Visit(*NUMBERS[i].tolist(), *BOUNDS[i].tolist()) for i in range(COUNT[0])]
 
@@ -144,15 +144,15 @@ def told_truly(visit):
 @pytest.mark.parametrize("algorithm", EXACT_FOR_TWO)
 def test_values_are_those_of_the_written_trees(algorithm):
     """Any order of turns, any depth, any window."""
-    bench, random = forest_bench(algorithm), np.random.default_rng(17)
+    setup, random = forest_bench(algorithm), np.random.default_rng(17)
     for name in (*FIGURES, *WRITTEN):
         state = FOREST.parse(name)
         for depth in range(HEIGHT + 1):
             value = written(int(state.node), depth)
-            assert evaluate_state(bench, state, depth) == value
+            assert evaluate_state(setup, state, depth) == value
             alpha = value + random.integers(-2, 3)
             for beta in (np.nextafter(alpha, np.inf), alpha + 1, alpha + 3):
-                check_window(evaluate_state(bench, state, depth, alpha, beta), alpha, beta, value)
+                check_window(evaluate_state(setup, state, depth, alpha, beta), alpha, beta, value)
 
 
 def best_moves(state, depth):
@@ -203,9 +203,9 @@ def test_sss_star_visits_no_leaf_that_alpha_beta_does_not():
 
 def test_the_list_of_sss_star_grows_where_one_player_moves_several_times():
     """MAX moves six times: 4^6 open strategies, where turns that alternate have 4^3."""
-    bench = forest_bench("sss_star")
-    assert len(bench.stack.memory.merit) < 4**6
-    assert evaluate_state(bench, FOREST.parse("max"), 6) == 9
+    setup = forest_bench("sss_star")
+    assert len(setup.stack.memory.merit) < 4**6
+    assert evaluate_state(setup, FOREST.parse("max"), 6) == 9
 
 
 # --- the lectures' figures --------------------------------------------------------------------------------------------
@@ -304,14 +304,14 @@ def test_nothing_is_told_or_stored_after_a_stop(algorithm):
     table = make_table(1 << 12)
     for limit in (1, 2, 5, 17, 60, 200):
         for name in list(WRITTEN)[:8]:
-            bench = make_bench(FOREST, STATIC, algorithm, HEIGHT, nodes=limit, visitor=LISTENER, table=table)
-            assert all(map(told_truly, heard(bench, name)))
+            setup = make_setup(FOREST, STATIC, algorithm, HEIGHT, nodes=limit, visitor=LISTENER, table=table)
+            assert all(map(told_truly, heard(setup, name)))
     if algorithm in WITH_TABLE:
         check_table(table)
-    bench = make_bench(FOREST, STATIC, algorithm, HEIGHT, visitor=LISTENER, table=table)
+    setup = make_setup(FOREST, STATIC, algorithm, HEIGHT, visitor=LISTENER, table=table)
     for name in list(WRITTEN)[:8]:
         value = written(int(FOREST.parse(name).node), HEIGHT)
-        assert evaluate_state(bench, FOREST.parse(name), HEIGHT) == value
+        assert evaluate_state(setup, FOREST.parse(name), HEIGHT) == value
 
 
 def check_table(table):
@@ -366,8 +366,8 @@ def judge(game, worth_to_max):
 
 def choice(game, worth, algorithm, depth):
     """All best moves of the root."""
-    root, bench = game.rules.initial(), make_bench(game, judge(game, worth), algorithm, depth)
-    values = [-evaluate_state(bench, game.rules.play(root, move), depth - 1) for move in game.moves(root)]
+    root, setup = game.rules.initial(), make_setup(game, judge(game, worth), algorithm, depth)
+    values = [-evaluate_state(setup, game.rules.play(root, move), depth - 1) for move in game.moves(root)]
     return [move for move, value in enumerate(values) if value == max(values)]
 
 

@@ -18,7 +18,7 @@ from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator, save_e
 from deltaw.search.evaluators.named import leaf_of
 from deltaw.search.matches.match import Match, elo, match, paired, roll_rows
 from deltaw.search.players.find import find_player
-from deltaw.search.players.players import EvaluatorPlayer, Player, RandomPlayer
+from deltaw.search.players.players import Decisions, EvaluatorPlayer, Player, RandomPlayer
 
 BACKGAMMON = games.load("backgammon")
 TIC_TAC_TOE = games.load("tic_tac_toe")
@@ -52,7 +52,7 @@ def random_positions(game: Game, n: int) -> list[np.ndarray]:
         while not game.rules.outcome(state)[0]:
             positions.append(game.row(state))
             row = game.row(roll(game, state, 5, number, ply)[0])
-            state = game.unrow(player.choose(row[None], np.array([[number, ply]]), 5)[0])
+            state = game.unrow(player.choose(Decisions.of(row[None], np.array([[number, ply]])), 5).rows[0])
             ply += 1
     return positions[:n]
 
@@ -94,7 +94,7 @@ def naive_game(game: Game, first: Player, second: Player, number: int, seed: int
         rolled, i = roll(game, state, seed, number // 2, ply)
         if i >= 0:
             total += (1 if player is first else -1) * (values[i][0] - sum(v * p for v, p in values))
-        row = player.choose(game.row(rolled)[None], np.array([[number, ply]]), seed)[0]
+        row = player.choose(Decisions.of(game.row(rolled)[None], np.array([[number, ply]])), seed).rows[0]
         state, ply = game.unrow(row), ply + 1
 
 
@@ -152,9 +152,12 @@ def test_two_plies_depend_on_no_batch():
     game, leaf = TIC_TAC_TOE, leaf_of(TIC_TAC_TOE.baselines["open_lines"])
     rows = np.array(random_positions(game, 30))
     keys = np.zeros((30, 2), np.int64)
-    one = EvaluatorPlayer(game, leaf, "one", plies=2, threads=1).choose(rows, keys, 0)
-    three = EvaluatorPlayer(game, leaf, "three", plies=2, threads=3).choose(rows, keys, 0)
-    single = [EvaluatorPlayer(game, leaf, "x", plies=2, threads=1).choose(r[None], keys[:1], 0)[0] for r in rows]
+    one = EvaluatorPlayer(game, leaf, "one", plies=2, threads=1).choose(Decisions.of(rows, keys), 0).rows
+    three = EvaluatorPlayer(game, leaf, "three", plies=2, threads=3).choose(Decisions.of(rows, keys), 0).rows
+    single = [
+        EvaluatorPlayer(game, leaf, "x", plies=2, threads=1).choose(Decisions.of(r[None], keys[:1]), 0).rows[0]
+        for r in rows
+    ]
     assert (one == three).all()
     assert (one == np.array(single)).all()
 
@@ -200,7 +203,7 @@ def test_pubeval_beats_random():
 def test_random_player_draws_evenly():
     row = TIC_TAC_TOE.row(TIC_TAC_TOE.rules.initial())
     keys = np.stack([np.arange(9000), np.zeros(9000, np.int64)], axis=1)
-    chosen = RandomPlayer(TIC_TAC_TOE).choose(np.repeat(row[None], 9000, axis=0), keys, 4)
+    chosen = RandomPlayer(TIC_TAC_TOE).choose(Decisions.of(np.repeat(row[None], 9000, axis=0), keys), 4).rows
     _, counts = np.unique(chosen[:, 1], return_counts=True)
     assert len(counts) == 9
     assert (np.abs(counts - 1000) < SIGMAS * math.sqrt(1000)).all()
@@ -265,11 +268,11 @@ def test_gnubg_plays_its_own_best_move():
         roll(BACKGAMMON, BACKGAMMON.unrow(row), 2, i, 0)[0] for i, row in enumerate(random_positions(BACKGAMMON, 150))
     ]
     rows = np.array([BACKGAMMON.row(state) for state in states])
-    chosen = player.choose(rows, np.zeros((150, 2), np.int64), 0)
-    for state, result in zip(states, chosen, strict=True):
+    chosen = player.choose(Decisions.of(rows), 0)
+    for state, move, result in zip(states, *chosen, strict=True):
         moves, children = BACKGAMMON.buffers()
         n = BACKGAMMON.rules.expand(state, moves, children)
-        assert (children[:n] == result).all(axis=1).any()
+        assert (children[:n][moves[:n] == move] == result).all(axis=1).tolist() == [True]
         board = gnubg_nn.board_from_position_id(notation.position_id(state))
         dice = (int(d) for d in notation.roll_text(state.roll))
         listed = gnubg_nn.best_move(board, *dice, n=0, b=1, list=1)[-1]

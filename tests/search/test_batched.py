@@ -15,7 +15,7 @@ from deltaw.search.evaluators.inputs import inputs_of, width_of
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.batched import BatchedPlayer, best_replies, one_deeper, score_decisions
-from deltaw.search.players.players import EvaluatorPlayer
+from deltaw.search.players.players import Decisions, EvaluatorPlayer
 
 GAMES = ("backgammon", "connect_four", "tic_tac_toe", "othello")
 
@@ -39,8 +39,8 @@ def decisions(name: str, count: int) -> np.ndarray:
     return np.array(rows[:count])
 
 
-def keys(count: int) -> np.ndarray:
-    return np.stack([np.arange(count), np.arange(count) % 7], axis=1)
+def keyed(rows: np.ndarray) -> Decisions:
+    return Decisions.of(rows, np.stack([np.arange(len(rows)), np.arange(len(rows)) % 7], axis=1))
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -52,17 +52,19 @@ def test_moves_are_those_of_the_compiled_player(name, plies, ties):
     limits = {"candidates": 4, "margin": 0.5, "threads": 1, "ties": ties}
     compiled = EvaluatorPlayer(ours.game, ours.leaf, "a", plies, **limits)
     batched = BatchedPlayer(ours.game, ours, "b", plies, **limits)
-    expected, values = compiled.decide(rows, keys(count), 9)
-    chosen, measured = batched.decide(rows, keys(count), 9)
+    expected, values = compiled.decide(keyed(rows), 9)
+    chosen, measured = batched.decide(keyed(rows), 9)
     np.testing.assert_allclose(measured, values, atol=1e-5)  # siblings are summed by differences there, afresh here
-    assert np.array_equal(chosen, expected)
+    assert np.array_equal(chosen.moves, expected.moves)
+    assert np.array_equal(chosen.rows, expected.rows)
 
 
 def test_full_width_looks_at_every_move():
     ours, rows = evaluator("tic_tac_toe"), decisions("tic_tac_toe", 40)
     limits = {"candidates": 0, "threads": 1}
-    expected, _ = EvaluatorPlayer(ours.game, ours.leaf, "a", 2, **limits).decide(rows, keys(40), 0)
-    assert np.array_equal(BatchedPlayer(ours.game, ours, "b", 2, **limits).choose(rows, keys(40), 0), expected)
+    expected = EvaluatorPlayer(ours.game, ours.leaf, "a", 2, **limits).choose(keyed(rows), 0)
+    chosen = BatchedPlayer(ours.game, ours, "b", 2, **limits).choose(keyed(rows), 0)
+    assert np.array_equal(chosen.moves, expected.moves)
     scored = next(score_decisions(ours.game, ours, rows, 2, 0))
     assert (scored.plies == 2).all()
 
@@ -71,22 +73,24 @@ def test_full_width_looks_at_every_move():
 def test_tied_moves(plies):
     """All openings of tic-tac-toe that are mirror images of the best are equally good."""
     game = games.load("tic_tac_toe")
-    shipped, row = find_evaluator(game, "ntuple"), game.row(game.rules.initial())
-    expected = EvaluatorPlayer(game, shipped.leaf, "a", plies, threads=1).tied(row)
-    found = BatchedPlayer(game, shipped, "b", plies, threads=1).tied(row)
-    assert np.array_equal(found, expected)
-    assert len(found) == (4 if plies == 1 else 1), "the corners look best, until the replies are seen"
+    shipped, start = find_evaluator(game, "ntuple"), Decisions.of(game.row(game.rules.initial())[None])
+    expected = EvaluatorPlayer(game, shipped.leaf, "a", plies, threads=1).tied(start)
+    found = BatchedPlayer(game, shipped, "b", plies, threads=1).tied(start)
+    assert np.array_equal(found.moves, expected.moves)
+    assert np.array_equal(found.rows, expected.rows)
+    assert len(found.moves) == (4 if plies == 1 else 1), "the corners look best, until the replies are seen"
 
 
 def test_many_decisions_are_cut_into_pieces(monkeypatch):
     """Wherever the cut falls, the answers are the same."""
     ours, rows = evaluator("backgammon"), decisions("backgammon", 50)
-    whole = BatchedPlayer(ours.game, ours, "b", threads=1).decide(rows, keys(50), 0)
+    whole, values = BatchedPlayer(ours.game, ours, "b", threads=1).decide(keyed(rows), 0)
     monkeypatch.setattr("deltaw.search.players.batched.ROOM", 1)  # room for one decision
     assert len(list(score_decisions(ours.game, ours, rows))) > 1
-    pieces = BatchedPlayer(ours.game, ours, "b", threads=3).decide(rows, keys(50), 0)
-    assert np.array_equal(pieces[0], whole[0])
-    assert np.array_equal(pieces[1], whole[1])
+    pieces, measured = BatchedPlayer(ours.game, ours, "b", threads=3).decide(keyed(rows), 0)
+    assert np.array_equal(pieces.moves, whole.moves)
+    assert np.array_equal(pieces.rows, whole.rows)
+    assert np.array_equal(measured, values)
 
 
 @pytest.mark.parametrize("head", ["classes", "tanh"])

@@ -40,7 +40,7 @@ from deltaw.search.databases.retrograde import retrograde
 from deltaw.search.databases.symmetry import class_keys
 from deltaw.search.evaluators.evaluator import evaluate_rows, make_evaluator
 from deltaw.search.evaluators.work import make_work
-from deltaw.search.players.players import EvaluatorPlayer
+from deltaw.search.players.players import Decisions, EvaluatorPlayer
 from deltaw.search.solvers import exact as solve
 
 TIC_TAC_TOE = games.load("tic_tac_toe")
@@ -204,7 +204,7 @@ def random_tuples():
 def check_siblings(leaf, decisions):
     """As siblings, at play, positions have the values that they have afresh."""
     player, rows = EvaluatorPlayer(TIC_TAC_TOE, leaf, "informed"), np.array([TIC_TAC_TOE.row(s) for s in decisions])
-    _, found = player.decide(rows, np.zeros((len(rows), 2), np.int64), 0)
+    _, found = player.decide(Decisions.of(rows), 0)
     for state, value in zip(decisions, found, strict=True):
         children = [TIC_TAC_TOE.row(TIC_TAC_TOE.rules.play(state, move)) for move in TIC_TAC_TOE.moves(state)]
         afresh, outputs = np.empty(1), np.empty((1, len(leaf.weights.outcomes)), np.float32)

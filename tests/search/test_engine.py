@@ -22,7 +22,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.games.trees import HORIZON, SINGULAR, ZUGZWANG
 from deltaw.envs.kernel import kernel
 from deltaw.envs.trees import Max, Turn, forest_game
-from deltaw.search.tree.algorithm import evaluate_state, find_algorithm, make_bench, search
+from deltaw.search.tree.algorithm import evaluate_state, find_algorithm, make_setup, search
 from deltaw.search.tree.engine import Engine, default_options
 from deltaw.search.tree.engine_node import PLAIN, Options
 from deltaw.search.tree.stack import Visitor
@@ -60,7 +60,7 @@ def decisions(game, count: int, seed: int = SEED) -> list[Any]:
 
 
 def minimax(game, evaluator, state, depth: int) -> float:
-    return evaluate_state(make_bench(game, evaluator, "negamax", depth), state, depth)
+    return evaluate_state(make_setup(game, evaluator, "negamax", depth), state, depth)
 
 
 # --- against minimax --------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def check_plain(game, count: int, depths: tuple[int, ...]) -> None:
         assert set(found.moves) == set(truth.moves)
         assert found.move in truth.moves
         ranked = engine.search(state, depth=depth, full=True).ranked
-        assert {(move, value) for move, value, _ in ranked} == {(move, value) for move, value, _ in truth.ranked}
+        assert {move[:2] for move in ranked} == {move[:2] for move in truth.ranked}
         assert worth(game, evaluator, found.leaf, state) == found.value
 
 

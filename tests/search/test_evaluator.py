@@ -53,10 +53,7 @@ def network(name: str, hidden: tuple[int, ...] = (9,), head: str = "classes", ac
 
 @functools.cache
 def positions(name: str, count: int = 300) -> np.ndarray:
-    game = games.load(name)
-    rows = np.empty((count, game.rules.width), np.int64)
-    random_positions(game.rules, np.int64(3), rows, *game.buffers())
-    return rows
+    return random_positions(games.load(name), 3, count)
 
 
 @functools.cache

@@ -25,9 +25,8 @@ from deltaw.envs.games.trees_chance import tree_d
 from deltaw.envs.kernel import JIT, kernel
 from deltaw.envs.trees import Chance, Max, Min, Node, Turn, forest_game
 from deltaw.search.algorithms import star2
-from deltaw.search.players.plies import make_bench as make_batch
-from deltaw.search.players.plies import score_moves, value_one_deeper
-from deltaw.search.tree.algorithm import evaluate_state, make_bench, search
+from deltaw.search.players.plies import make_bench, score_moves, value_one_deeper
+from deltaw.search.tree.algorithm import evaluate_state, make_setup, search
 from deltaw.search.tree.stack import Visitor
 
 BACKGAMMON = games.load("backgammon")
@@ -39,16 +38,16 @@ STARS = ["star1", "star2"]
 
 def move_values(game, evaluator, state, depth, algorithm="expectiminimax"):
     """Of each move, for the mover, in the game's order."""
-    bench, values = make_bench(game, evaluator, algorithm, depth), []
+    setup, values = make_setup(game, evaluator, algorithm, depth), []
     for move in game.moves(state):
         child = game.rules.play(state, move)
-        value = evaluate_state(bench, child, depth - 1)
+        value = evaluate_state(setup, child, depth - 1)
         values.append(value if game.rules.seat(child) == game.rules.seat(state) else -value)
     return values
 
 
 def value_of(game, evaluator, state, depth, algorithm="expectiminimax"):
-    return evaluate_state(make_bench(game, evaluator, algorithm, depth), state, depth)
+    return evaluate_state(make_setup(game, evaluator, algorithm, depth), state, depth)
 
 
 def plain(game, evaluate, state, depth):
@@ -83,9 +82,9 @@ def test_trees_d(tree, values, choice):
 
 def test_depth_counts_moves_and_chance_is_free():
     root = TREES.parse("D")
-    benches = [make_bench(TREES, ZERO, "expectiminimax", depth) for depth in range(3)]
-    values = [evaluate_state(bench, root, depth) for depth, bench in enumerate(benches)]
-    assert [bench.stack.control[NODES] for bench in benches] == [1, 1 + 2, 1 + 2 + 4 + 8]
+    setups = [make_setup(TREES, ZERO, "expectiminimax", depth) for depth in range(3)]
+    values = [evaluate_state(setup, root, depth) for depth, setup in enumerate(setups)]
+    assert [setup.stack.control[NODES] for setup in setups] == [1, 1 + 2, 1 + 2 + 4 + 8]
     assert values[:2] == [0, 0]  # leaves before the dice, by `zero`
     assert search(TREES, ZERO, root, "expectiminimax", depth=0).moves == ()
     assert search(TREES, ZERO, root, "expectiminimax", depth=1).moves == (0, 1)
@@ -96,12 +95,12 @@ def test_depth_counts_moves_and_chance_is_free():
 
 def test_tic_tac_toe_at_every_depth_equals_the_plain_recursion():
     open_lines = TIC_TAC_TOE.baselines["open_lines"]
-    bench, evaluate = make_bench(TIC_TAC_TOE, open_lines, "expectiminimax", 5), functools.cache(open_lines.function)
+    setup, evaluate = make_setup(TIC_TAC_TOE, open_lines, "expectiminimax", 5), functools.cache(open_lines.function)
     compared = 0
     for number in range(6):
         for state in list(random_game(TIC_TAC_TOE, seed=5, number=number))[3:]:
             for depth in range(6):
-                assert evaluate_state(bench, state, depth) == plain(TIC_TAC_TOE, evaluate, state, depth)
+                assert evaluate_state(setup, state, depth) == plain(TIC_TAC_TOE, evaluate, state, depth)
                 compared += 1
     assert compared > 100
 
@@ -115,10 +114,10 @@ def test_one_checker_on_the_six_point_bears_off_in_27_of_36_rolls():
     one = BACKGAMMON.rules.load(np.zeros(6, np.int64))._replace(me_low=1 << 5, opponent_low=1)
     after = one._replace(me_low=1, opponent_low=1 << 5, seat=1)  # the other side first
     for algorithm in ("expectiminimax", *STARS):
-        bench = make_bench(BACKGAMMON, RACE, algorithm, 3)
-        assert evaluate_state(bench, one, 2) == pytest.approx(0.5, abs=1e-12)
-        assert evaluate_state(bench, one, 3) == pytest.approx(0.5, abs=1e-12)
-        assert evaluate_state(bench, after, 1) == pytest.approx(1.0, abs=1e-12)
+        setup = make_setup(BACKGAMMON, RACE, algorithm, 3)
+        assert evaluate_state(setup, one, 2) == pytest.approx(0.5, abs=1e-12)
+        assert evaluate_state(setup, one, 3) == pytest.approx(0.5, abs=1e-12)
+        assert evaluate_state(setup, after, 1) == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("head", ["classes", "tanh"])
@@ -144,17 +143,17 @@ def test_batched_two_plies_equal_depth_two(head):
     """Contact positions of random games, after the dice (all moves) and before them."""
     evaluator = random_evaluator(BACKGAMMON, 3, head=head)
     leaf = evaluator.leaf
-    batch = make_batch(leaf, BACKGAMMON)
+    bench = make_bench(leaf, BACKGAMMON)
     rolled = before = 0
     for state in list(random_game(BACKGAMMON, seed=8, most=40))[5::7]:
         if BACKGAMMON.rules.num_chance(state):
-            value = value_one_deeper(BACKGAMMON.rules, leaf, state, batch)
+            value = value_one_deeper(BACKGAMMON.rules, leaf, state, bench)
             assert value == pytest.approx(value_of(BACKGAMMON, evaluator, state, 1), abs=1e-5)
             before += 1
             continue
         values = np.array(move_values(BACKGAMMON, evaluator, state, 2))
-        n, best = score_moves(BACKGAMMON.rules, leaf, state, 2, 0, 0.0, batch)
-        np.testing.assert_allclose(batch.values[:n], values, atol=1e-5)
+        n, best = score_moves(BACKGAMMON.rules, leaf, state, 2, 0, 0.0, bench)
+        np.testing.assert_allclose(bench.values[:n], values, atol=1e-5)
         assert values[best] == pytest.approx(values.max(), abs=1e-5)
         rolled += 1
     assert rolled >= 2
@@ -162,10 +161,10 @@ def test_batched_two_plies_equal_depth_two(head):
 
 
 def test_values_do_not_depend_on_who_has_which_seat():
-    bench = make_bench(BACKGAMMON, random_evaluator(BACKGAMMON, 3), "expectiminimax", 1)
+    setup = make_setup(BACKGAMMON, random_evaluator(BACKGAMMON, 3), "expectiminimax", 1)
     for state in list(random_game(BACKGAMMON, seed=9, most=30))[2::9]:
         other = state._replace(seat=1 - state.seat)
-        assert evaluate_state(bench, state, 1) == evaluate_state(bench, other, 1)
+        assert evaluate_state(setup, state, 1) == evaluate_state(setup, other, 1)
 
 
 # --- Star1 and Star2 --------------------------------------------------------------------------------------------------
@@ -235,8 +234,8 @@ KEEPER = Visitor(_keep, TOLD)
 
 
 @functools.cache
-def lucky_bench(algorithm):
-    return make_bench(LUCKY, STATIC, algorithm, HEIGHT, visitor=KEEPER)
+def lucky_setup(algorithm):
+    return make_setup(LUCKY, STATIC, algorithm, HEIGHT, visitor=KEEPER)
 
 
 def lucky_search(name, algorithm, depth, options=None):
@@ -245,15 +244,15 @@ def lucky_search(name, algorithm, depth, options=None):
 
 @pytest.mark.parametrize("algorithm", ["expectiminimax", *STARS])
 def test_trees_with_dice_have_their_value_in_any_window(algorithm):
-    bench, random, pruned = lucky_bench(algorithm), np.random.default_rng(8), 0
+    setup, random, pruned = lucky_setup(algorithm), np.random.default_rng(8), 0
     for name in TREE_NAMES:
         state = LUCKY.parse(name)
         for depth in range(HEIGHT + 1):
             value = worth(int(state.node), depth)
-            assert evaluate_state(bench, state, depth) == pytest.approx(value, abs=ROUNDING)
+            assert evaluate_state(setup, state, depth) == pytest.approx(value, abs=ROUNDING)
             alpha = value + random.choice([-30, -2, -0.1, 0, 0.1, 2, 30])
             for beta in (np.nextafter(alpha, np.inf), alpha + 0.2, alpha + 3, alpha + 40):
-                found = evaluate_state(bench, state, depth, alpha, beta)
+                found = evaluate_state(setup, state, depth, alpha, beta)
                 assert found > alpha or value <= found + ROUNDING
                 assert found < beta or value >= found - ROUNDING
                 assert found <= alpha or found >= beta or found == pytest.approx(value, abs=ROUNDING)
@@ -263,11 +262,11 @@ def test_trees_with_dice_have_their_value_in_any_window(algorithm):
 
 @pytest.mark.parametrize("algorithm", ["expectiminimax", *STARS])
 def test_bounds_that_a_visitor_hears_are_proven(algorithm):
-    bench, random = lucky_bench(algorithm), np.random.default_rng(9)
+    setup, random = lucky_setup(algorithm), np.random.default_rng(9)
     TOLD[:, :, 0], TOLD[:, :, 1] = -np.inf, np.inf
     for name in TREE_NAMES:
         alpha = random.integers(-6, 5)
-        evaluate_state(bench, LUCKY.parse(name), HEIGHT, alpha, alpha + 1)
+        evaluate_state(setup, LUCKY.parse(name), HEIGHT, alpha, alpha + 1)
     heard = np.argwhere(np.isfinite(TOLD).any(axis=2)).tolist()
     assert len(heard) > 500
     for node, depth in heard:
@@ -299,9 +298,9 @@ def test_pruning_saves_nodes():
 @pytest.mark.parametrize("algorithm", STARS)
 def test_values_beyond_the_outcomes_are_brought_to_the_nearest(algorithm):
     """L and U are -9 and 9; the static values 30 and -20 count as 9 and -9."""
-    bench = lucky_bench(algorithm)
-    assert [-evaluate_state(bench, LUCKY.parse(f"beyond/{move}"), 0) for move in (0, 1)] == [9, 0]
-    assert [-evaluate_state(bench, LUCKY.parse(f"beyond/{move}"), 1) for move in (0, 1)] == [0.5, -9]
+    setup = lucky_setup(algorithm)
+    assert [-evaluate_state(setup, LUCKY.parse(f"beyond/{move}"), 0) for move in (0, 1)] == [9, 0]
+    assert [-evaluate_state(setup, LUCKY.parse(f"beyond/{move}"), 1) for move in (0, 1)] == [0.5, -9]
 
 
 @kernel
@@ -321,8 +320,8 @@ RACE = Baseline("race", "value", _race, "pips and points")
 
 def race_search(state, algorithm, depth):
     """(value, nodes)"""
-    bench = make_bench(BACKGAMMON, RACE, algorithm, depth)
-    return evaluate_state(bench, state, depth), int(bench.stack.control[NODES])
+    setup = make_setup(BACKGAMMON, RACE, algorithm, depth)
+    return evaluate_state(setup, state, depth), int(setup.stack.control[NODES])
 
 
 def test_backgammon_at_two_plies_takes_fewer_nodes():
@@ -353,7 +352,7 @@ def test_backgammon_at_three_plies_takes_far_fewer_nodes():
 def test_limits(algorithm):
     state = next(state for state in random_game(BACKGAMMON, seed=8) if not BACKGAMMON.rules.num_chance(state))
     with pytest.raises(Stopped):
-        evaluate_state(make_bench(BACKGAMMON, RACE, algorithm, 2, nodes=100), state, 2)
+        evaluate_state(make_setup(BACKGAMMON, RACE, algorithm, 2, nodes=100), state, 2)
 
 
 def test_a_negative_depth_is_refused():
@@ -363,7 +362,7 @@ def test_a_negative_depth_is_refused():
 
 def test_searches_without_chance_are_refused_where_there_is_some():
     with pytest.raises(InputError, match="alphabeta knows no chance, which trees_chance has; use expectiminimax"):
-        make_bench(TREES, ZERO, "alphabeta", 1)
+        make_setup(TREES, ZERO, "alphabeta", 1)
 
 
 @pytest.mark.skipif(not JIT, reason="nothing is cached where nothing is compiled")

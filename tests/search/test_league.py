@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -146,7 +145,6 @@ def test_games_with_sizes_show_points_a_game():
 
 
 def test_the_cross_table_is_drawn(capsys, tmp_path, folder):
-    pytest.importorskip("matplotlib")
     from PIL import Image
 
     path = tmp_path / "league.png"
@@ -165,13 +163,7 @@ def test_the_cross_table_is_drawn(capsys, tmp_path, folder):
     ("name", "message"), [("x.bmp", "a picture ends with .png"), ("no/x.png", "there is no folder")]
 )
 def test_pictures_that_cannot_be_written_are_said_before_the_games(tmp_path, capsys, name, message):
-    pytest.importorskip("matplotlib")
     assert_one_line(command.main, f"tic_tac_toe open_lines --plot {tmp_path / name}", message, capsys)
-
-
-def test_the_plot_extra_is_named(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert_one_line(command.main, "tic_tac_toe open_lines --plot x.png", 'pip install "deltaw[plot]"', capsys)
 
 
 def test_the_arena_with_more_than_two_is_a_league(capsys, folder):

@@ -23,7 +23,7 @@ from deltaw.search.evaluators.onnx_limits import Shapes, read_model
 from deltaw.search.play import make_agent
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.find import find_player
-from deltaw.search.players.searcher import Limits
+from deltaw.search.players.how import Limits
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -68,8 +68,8 @@ def test_an_agent_sees_what_the_compiled_one_sees(files, plies, head):
     before = game.parse("4HPwATDgc/ABMA")
     state = game.rules.chance(before, game.find_chance(before, "31"))[0]
     ranked, expected = mine.rank(state), theirs.rank(state)
-    assert [(r.move, r.text, r.state, r.plies) for r in ranked] == [
-        (r.move, r.text, r.state, r.plies) for r in expected
+    assert [(r.move, r.text, r.state, r.depth) for r in ranked] == [
+        (r.move, r.text, r.state, r.depth) for r in expected
     ]
     np.testing.assert_allclose([r.value for r in ranked], [r.value for r in expected], atol=2e-6)
     np.testing.assert_allclose([r.chances for r in ranked], [r.chances for r in expected], atol=2e-6)
@@ -80,9 +80,9 @@ def test_an_agent_sees_what_the_compiled_one_sees(files, plies, head):
 
 
 def test_an_evaluator_of_n_tuples_plays(files):
-    agent = make_agent(games.load("othello"), files("othello_ntuple"), None)
+    agent = make_agent(games.load("othello"), files("othello_ntuple"))
     state = agent.game.unrow(agent.game.row(agent.game.rules.initial()))
-    assert agent.plies == 2
+    assert agent.how.plies == 2
     assert agent.value(state).chances is None
     assert agent.choose(state) in agent.game.moves(state)
 

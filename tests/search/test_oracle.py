@@ -23,7 +23,7 @@ from deltaw.search.matches.match import match
 from deltaw.search.players import perfect as perfect_module
 from deltaw.search.players.find import find_player
 from deltaw.search.players.perfect import Exact, PerfectPlayer
-from deltaw.search.players.players import RandomPlayer
+from deltaw.search.players.players import Decisions, RandomPlayer
 from deltaw.search.solvers.exact import find_solver
 
 TIC_TAC_TOE = games.load("tic_tac_toe")
@@ -87,7 +87,7 @@ def test_truth_is_that_of_minimax():
     for row, verdict in zip(rows, exact.judge(rows), strict=True):
         state = TIC_TAC_TOE.unrow(row)
         assert verdict.outcome == minimax(state)[0]
-        assert {TIC_TAC_TOE.unrow(best) for best in verdict.best} == best_children(state)
+        assert {TIC_TAC_TOE.unrow(best) for best in verdict.best.rows} == best_children(state)
     assert exact.outcomes(rows) == [minimax(TIC_TAC_TOE.unrow(row))[0] for row in rows]
 
 
@@ -98,7 +98,7 @@ def test_best_moves_are_those_of_best_score():
     for row, verdict in zip(rows, perfect().exact.judge(rows), strict=True):
         children = children_of(CONNECT_FOUR, CONNECT_FOUR.unrow(row))
         value = max(-score(child) for child in children)
-        assert {CONNECT_FOUR.unrow(best) for best in verdict.best} == {c for c in children if -score(c) == value}
+        assert {CONNECT_FOUR.unrow(best) for best in verdict.best.rows} == {c for c in children if -score(c) == value}
         assert verdict.outcome == np.sign(value)
         seen.add(verdict.outcome)
     assert seen == {-1, 0, 1}
@@ -113,8 +113,8 @@ def test_wins_as_soon_and_loses_as_late_as_there_is(outcome):
         state = CONNECT_FOUR.unrow(row)
         mover, stones, ply = CONNECT_FOUR.rules.seat(state), 22 - abs(score(state)), 0
         while not CONNECT_FOUR.rules.outcome(state)[0]:
-            picked = perfect().choose(CONNECT_FOUR.row(state)[None], np.array([[number, ply]]), 0)
-            state, ply = CONNECT_FOUR.unrow(picked[0]), ply + 1
+            picked = perfect().choose(Decisions.of(CONNECT_FOUR.row(state)[None], np.array([[number, ply]])), 0)
+            state, ply = CONNECT_FOUR.unrow(picked.rows[0]), ply + 1
         winner = 1 - CONNECT_FOUR.rules.seat(state)
         assert (winner == mover) == (outcome == 1)
         assert (int(state.all).bit_count() + (winner == 0)) // 2 == stones
@@ -131,7 +131,9 @@ def test_never_lets_a_win_slip():
             if over:
                 break
             player = perfect() if CONNECT_FOUR.rules.seat(state) == mover else replies
-            state = CONNECT_FOUR.unrow(player.choose(CONNECT_FOUR.row(state)[None], np.array([[number, ply]]), 0)[0])
+            state = CONNECT_FOUR.unrow(
+                player.choose(Decisions.of(CONNECT_FOUR.row(state)[None], np.array([[number, ply]])), 0).rows[0]
+            )
         assert value == -1
         assert CONNECT_FOUR.rules.seat(state) != mover
 
@@ -145,14 +147,16 @@ def test_mirror_images_are_solved_once():
         states = [CONNECT_FOUR.rules.play(s, m) for s, m in zip(states, (move, 6 - move), strict=True)]
     assert not CONNECT_FOUR.rules.outcome(states[0])[0]
     one, other = exact.judge(np.array([CONNECT_FOUR.row(state) for state in states]))
-    assert (len(exact._known) - before, one.outcome, len(one.best)) == (1, other.outcome, len(other.best))
-    assert {score(CONNECT_FOUR.unrow(b)) for b in one.best} == {score(CONNECT_FOUR.unrow(b)) for b in other.best}
+    assert (len(exact._known) - before, one.outcome, len(one.best.moves)) == (1, other.outcome, len(other.best.moves))
+    assert {score(CONNECT_FOUR.unrow(b)) for b in one.best.rows} == {
+        score(CONNECT_FOUR.unrow(b)) for b in other.best.rows
+    }
 
 
 def test_equal_moves_are_drawn_evenly():
     rows = np.repeat(TIC_TAC_TOE.row(TIC_TAC_TOE.rules.initial())[None], 1800, axis=0)
     keys = np.stack([np.arange(1800), np.zeros(1800, np.int64)], axis=1)
-    chosen = PerfectPlayer(TIC_TAC_TOE, 1).choose(rows, keys, 5)
+    chosen = PerfectPlayer(TIC_TAC_TOE, 1).choose(Decisions.of(rows, keys), 5).rows
     _, counts = np.unique(chosen, axis=0, return_counts=True)
     assert len(counts) == 9
     assert (np.abs(counts - 200) < SIGMAS * math.sqrt(200)).all()
@@ -162,7 +166,7 @@ def test_the_book_answers_the_first_moves():
     """At once, and correctly: the first player wins in the middle only."""
     player = perfect()
     start = CONNECT_FOUR.row(CONNECT_FOUR.rules.initial())
-    assert [CONNECT_FOUR.unrow(b).all for b in player.tied(start)] == [1 << 21]
+    assert [CONNECT_FOUR.unrow(b).all for b in player.tied(Decisions.of(start[None])).rows] == [1 << 21]
     assert player.exact.judge(start[None])[0].outcome == 1
 
 
@@ -173,7 +177,7 @@ def test_threads_change_nothing():
             result = match(game, PerfectPlayer(game, threads), RandomPlayer(game), 40, seed)
             outcomes.append((result.outcomes, result.plies))
         judged = Exact(CONNECT_FOUR, threads).judge(late_positions())
-        return outcomes, [(v.outcome, v.best.tolist()) for v in judged]
+        return outcomes, [(v.outcome, v.best.rows.tolist()) for v in judged]
 
     assert play(1) == play(2)
 
@@ -189,14 +193,14 @@ def test_hard_positions_are_kept_for_other_processes(tmp_path, monkeypatch):
     monkeypatch.setenv("DELTAW_DATA", str(tmp_path))
     monkeypatch.setattr(perfect_module, "HARD_NODES", 0)
     rows = late_positions()
-    expected = [(v.outcome, v.best.tolist()) for v in Exact(CONNECT_FOUR, 1).judge(rows[:20])]
+    expected = [(v.outcome, v.best.rows.tolist()) for v in Exact(CONNECT_FOUR, 1).judge(rows[:20])]
     kept = load_solved(CONNECT_FOUR)
     assert 10 < len(kept) <= 20
     Exact(CONNECT_FOUR, 1).judge(rows[20:])
     assert len(load_solved(CONNECT_FOUR)) > len(kept)  # added to, not replaced
     again = Exact(CONNECT_FOUR, 1)
     again.nodes = 0  # nothing can be solved any more
-    assert [(v.outcome, v.best.tolist()) for v in again.judge(rows[:20])] == expected
+    assert [(v.outcome, v.best.rows.tolist()) for v in again.judge(rows[:20])] == expected
 
 
 def test_a_damaged_memory_is_done_without(tmp_path, monkeypatch):
@@ -245,7 +249,7 @@ def test_move_accuracy_of_a_naive_count():
     optimal, keeps, distances = [], [], []
     for row in rows:
         state = TIC_TAC_TOE.unrow(row)
-        pick = TIC_TAC_TOE.unrow(player.choose(row[None], np.zeros((1, 2), np.int64), 0)[0])
+        pick = TIC_TAC_TOE.unrow(player.choose(Decisions.of(row[None]), 0).rows[0])
         optimal.append(pick in best_children(state))
         keeps.append(-minimax(pick)[0] == minimax(state)[0])
         baseline, ends = TIC_TAC_TOE.baselines["open_lines"], TIC_TAC_TOE.rules.outcome

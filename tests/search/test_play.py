@@ -12,8 +12,9 @@ import pytest
 from toy_games import random_evaluator
 
 from deltaw.envs import games
+from deltaw.envs.record import begin
 from deltaw.search.evaluators.evaluator import save_evaluator
-from deltaw.search.play import COMMANDS, Moment, Table, finish, main, persons_seat, play, roll
+from deltaw.search.play import COMMANDS, Table, finish, main, persons_seat, play, roll
 from deltaw.search.players.agent import Agent
 
 BACKGAMMON = games.load("backgammon")
@@ -115,7 +116,7 @@ def test_the_result_is_named(value, text, score):
     high = (planes >> 2 & 1) << point | (planes >> 3 & 1) << point + 32
     lost = borne_off._replace(me_low=low, me_high=high, seat=1)
     table = make_table()
-    finish(table, lost, person=0 if value > 0 else 1)
+    finish(table, begin(table.game, lost), person=0 if value > 0 else 1)
     assert table.score == score
     assert table.said[-1].startswith(text)
 
@@ -146,7 +147,7 @@ def test_dice_are_fair_and_a_game_does_not_open_with_a_double():
     for seed in range(600):
         table = make_table(seed=seed)
         for name, state in (("opening", opening), ("later", later)):
-            roll(table, Moment(state, 0), "You roll")
+            roll(table, begin(BACKGAMMON, state), "You roll")
             dice = table.said[-1].removeprefix("You roll ").rstrip(".")
             doubles[name] += dice[0] == dice[1]
     assert doubles["opening"] == 0
@@ -181,7 +182,7 @@ def test_hint_and_think_say_what_the_agent_says():
     hints = [text for text in table.said if re.match(r"  \d\. ", text)]
     assert len(hints) == 5
     for number, (hint, move) in enumerate(zip(hints, ranked, strict=False), 1):
-        assert re.sub(" +", " ", hint).startswith(f" {number}. {move.text} {move.value:+.3f} ({move.plies} pl")
+        assert re.sub(" +", " ", hint).startswith(f" {number}. {move.text} {move.value:+.3f} ({move.depth} pl")
     assert f"With the best move this is worth {ranked[0].value:+.3f} to you." in table.said
     chances = next(text for text in table.said if text.startswith("Chances: "))
     assert f"win {100 * sum(ranked[0].chances[3:]):.1f} %" in chances

@@ -8,7 +8,7 @@ import pytest
 from test_play import first_moves
 
 from deltaw.envs import games
-from deltaw.envs.record import GameRecord, final_state, payoffs_of, read_games, replay
+from deltaw.envs.record import GameRecord, course_of, final_state, payoffs_of, read_games, replay
 from deltaw.search.play import main
 
 
@@ -54,7 +54,7 @@ def test_a_game_from_beginning_to_end(name, tmp_path, capsys):
     arguments = ["--plies", "1"] if name == "backgammon" else LIMITS.get(name, [])
     said, (record,) = play(name, tmp_path / "games.jsonl", capsys, "--seat", "first", *arguments)
     assert game.rules.outcome(final_state(game, record))[0]
-    assert record.payoffs == payoffs_of(game, record.start, final_state(game, record))
+    assert record.payoffs == payoffs_of(game, record.start, course_of(game, record.start, record.events))
     names = ("you", "deltaw") if game.rules.num_players == 2 else ("you", "deltaw 1", "deltaw 2")
     assert record.players == names
     theirs = re.findall(r"^(?:The opponent|Opponent \d) plays (.*)$", said, re.MULTILINE)

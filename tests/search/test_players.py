@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.matches.match import Match, match
 from deltaw.search.players.find import find_player
-from deltaw.search.players.players import EvaluatorPlayer, Player, RandomPlayer, RankPlayer
-from deltaw.search.players.searcher import Limits
+from deltaw.search.players.how import How, Limits, settle
+from deltaw.search.players.players import Chosen, Decisions, EvaluatorPlayer, Player, RandomPlayer, RankPlayer
 from deltaw.search.players.searching_player import LARGE_TABLE, SMALL_TABLE, SearchingPlayer, table_size
 from deltaw.search.players.spec import PlayerSpec, parse_player
 from deltaw.search.tree.algorithm import search
@@ -53,8 +54,9 @@ def random_rows(game: Game, n: int, plies: int) -> np.ndarray:
     return np.array(rows)
 
 
-def game_keys(n: int) -> np.ndarray:
-    return np.stack([np.arange(n), np.zeros(n, np.int64)], axis=1)
+def keyed(rows: np.ndarray) -> Decisions:
+    """Every row is the first decision of another game."""
+    return Decisions.of(rows, np.stack([np.arange(len(rows)), np.zeros(len(rows), np.int64)], axis=1))
 
 
 # --- names --------------------------------------------------------------------------------------------------------
@@ -65,13 +67,13 @@ def game_keys(n: int) -> np.ndarray:
     [
         ("network", PlayerSpec("network")),
         ("a@b/net.safetensors", PlayerSpec("a@b/net.safetensors")),
-        ("net@plies=2", PlayerSpec("net", plies=2)),
-        ("net@ties=random", PlayerSpec("net", ties=True, settings="ties=random")),
-        ("net@depth=8", PlayerSpec("net", limits=Limits(depth=8), settings="depth=8")),
-        ("net@seconds=0.1", PlayerSpec("net", limits=Limits(seconds=0.1), settings="seconds=0.1")),
+        ("net@plies=2", PlayerSpec("net", How(plies=2))),
+        ("net@ties=random", PlayerSpec("net", How(ties=True), "ties=random")),
+        ("net@depth=8", PlayerSpec("net", How(limits=Limits(depth=8)), "depth=8")),
+        ("net@seconds=0.1", PlayerSpec("net", How(limits=Limits(seconds=0.1)), "seconds=0.1")),
         (
             "net@algorithm=alphabeta,nodes=9",
-            PlayerSpec("net", None, False, "alphabeta", Limits(nodes=9), "algorithm=alphabeta,nodes=9"),
+            PlayerSpec("net", How(algorithm="alphabeta", limits=Limits(nodes=9)), "algorithm=alphabeta,nodes=9"),
         ),
     ],
 )
@@ -104,6 +106,7 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
         ("points_2@plies=3", "1 or 2 plies ahead, not 3"),
         ("points_2@algorithm=magic", "unknown algorithm 'magic'"),
         ("points_2@algorithm=max_n,depth=1000000", "1000000"),
+        ("random@plies=3", "1 or 2 plies ahead, not 3"),
         ("random@depth=3", "random takes no such settings: depth=3"),
         ("perfect@ties=random", "perfect takes no such settings"),
         ("nobody@depth=3", "no player 'nobody' for connect_four"),
@@ -123,44 +126,81 @@ def test_plies_do_not_belong_to_a_search():
         find_player(BACKGAMMON, "pubeval@depth=1")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "random", "perfect", "criteria", "open_lines@plies=2,ties=random", "open_lines@depth=2",
+        "open_lines@algorithm=alphabeta,depth=2,ties=random",
+    ],
+)  # fmt: skip
+def test_codes_are_those_of_the_results(text):
+    player: Any = find_player(TIC_TAC_TOE, text, threads=1)
+    decisions = keyed(random_rows(TIC_TAC_TOE, 20, 6))
+    first = decisions.at(slice(1))
+    for asked, (moves, results) in ((decisions, player.choose(decisions, 3)), (first, player.tied(first))):
+        rows = np.resize(asked.rows, results.shape)
+        for row, move, result in zip(rows, moves, results, strict=True):
+            assert (TIC_TAC_TOE.row(TIC_TAC_TOE.rules.play(TIC_TAC_TOE.unrow(row), move)) == result).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "player", "said", "settled"),
+    [
+        ("connect_four", "points_2", How(), ("engine", None)),
+        ("connect_four", "points_2", How(algorithm="scout"), ("scout", None)),
+        ("connect_four", "points_2", How(plies=1), (None, 1)),
+        ("tic_tac_toe", "criteria", How(), (None, 1)),
+        ("backgammon", "linear", How(), (None, 2)),
+        ("backgammon", "linear", How(limits=Limits(depth=1)), ("expectiminimax", None)),
+        ("backgammon", "pubeval", How(), (None, 1)),
+        ("tic_tac_toe_three", "shares", How(), ("max_n", None)),
+    ],
+)
+def test_what_nobody_said_is_settled(name, player, said, settled):
+    game = games.load(name)
+    how = settle(game, find_evaluator(game, player), said, plies=2)
+    assert (how.algorithm, how.plies) == settled
+    assert how.searches == (settled[0] is not None)
+
+
 # --- ties ---------------------------------------------------------------------------------------------------------
 
 
-def frequencies_are_even(chosen: np.ndarray, ways: int) -> bool:
-    _, counts = np.unique(chosen, axis=0, return_counts=True)
-    expected = len(chosen) / ways
+def frequencies_are_even(chosen: Chosen, ways: int) -> bool:
+    _, counts = np.unique(chosen.rows, axis=0, return_counts=True)
+    expected = len(chosen.moves) / ways
     return len(counts) == ways and bool((np.abs(counts - expected) < SIGMAS * math.sqrt(expected)).all())
 
 
 def test_ties_go_to_the_first_or_to_any():
     leaf = linear(TIC_TAC_TOE, 0.0).leaf
     rows = np.repeat(TIC_TAC_TOE.row(TIC_TAC_TOE.rules.initial())[None], 4500, axis=0)
-    first = EvaluatorPlayer(TIC_TAC_TOE, leaf, "first", threads=1).choose(rows, game_keys(4500), 3)
-    assert len(np.unique(first, axis=0)) == 1
+    first = EvaluatorPlayer(TIC_TAC_TOE, leaf, "first", threads=1).choose(keyed(rows), 3)
+    assert len(np.unique(first.rows, axis=0)) == 1
     for plies in (1, 2):
         player = EvaluatorPlayer(TIC_TAC_TOE, leaf, "any", plies, 0, threads=1, ties=True)
-        assert frequencies_are_even(player.choose(rows, game_keys(4500), 3), 9)
-    assert len(player.tied(rows[0])) == 9
+        assert frequencies_are_even(player.choose(keyed(rows), 3), 9)
+    assert len(player.tied(Decisions.of(rows[:1])).moves) == 9
 
 
 def test_candidates_that_were_not_searched_do_not_tie():
     player = EvaluatorPlayer(TIC_TAC_TOE, linear(TIC_TAC_TOE, 0.0).leaf, "few", 2, candidates=4, threads=1, ties=True)
     row = TIC_TAC_TOE.row(TIC_TAC_TOE.rules.initial())
-    assert len(player.tied(row)) == 4
+    assert len(player.tied(Decisions.of(row[None])).moves) == 4
 
 
 def test_tied_moves_are_those_of_best_value():
     leaf = linear(CONNECT_FOUR, 0.3)
     player = EvaluatorPlayer(CONNECT_FOUR, leaf.leaf, "linear", threads=1, ties=True)
     rows = random_rows(CONNECT_FOUR, 40, 20)
-    chosen, values = player.decide(rows, game_keys(40), 1)
-    for row, pick, value in zip(rows, chosen, values, strict=True):
+    chosen, values = player.decide(keyed(rows), 1)
+    for row, pick, value in zip(rows, chosen.rows, values, strict=True):
         moves, children = CONNECT_FOUR.buffers()
         n = CONNECT_FOUR.rules.expand(CONNECT_FOUR.unrow(row), moves, children)
         naive = -leaf.values(children[:n])[0]
         best = children[:n][naive >= naive.max() - TIED]
         assert value == pytest.approx(naive.max(), abs=1e-5)
-        assert (player.tied(row) == best).all()
+        assert (player.tied(Decisions.of(row[None])).rows == best).all()
         assert (best == pick).all(axis=1).any()
 
 
@@ -184,7 +224,7 @@ def test_moves_that_are_images_of_each_other_are_tied(name):
     start, leaf = OTHELLO.unrow(OTHELLO.row(OTHELLO.rules.initial())), evaluator.leaf
     for plies in (1, 2):
         player = EvaluatorPlayer(OTHELLO, leaf, name, plies, threads=1, ties=True)
-        assert len(player.tied(OTHELLO.row(start))) == 4
+        assert len(player.tied(Decisions.of(OTHELLO.row(start)[None])).moves) == 4
     engine = Engine(OTHELLO, evaluator, entries=1 << 12)
     for depth in (1, 2, 4):
         assert len(search(OTHELLO, evaluator, start, "alphabeta", depth=depth).moves) == 4
@@ -195,9 +235,10 @@ def test_a_ranking_has_ties_too():
     baseline = next(b for b in TIC_TAC_TOE.baselines.values() if b.kind == "rank")
     rows = np.repeat(TIC_TAC_TOE.row(TIC_TAC_TOE.rules.initial())[None], 2000, axis=0)
     player = RankPlayer(TIC_TAC_TOE, baseline, threads=1, ties=True)
-    assert frequencies_are_even(player.choose(rows, game_keys(2000), 3), len(player.tied(rows[0])))
-    first = RankPlayer(TIC_TAC_TOE, baseline, threads=1).choose(rows[:1], game_keys(1), 3)
-    assert (first == player.tied(rows[0])[0]).all()
+    best = player.tied(Decisions.of(rows[:1]))
+    assert frequencies_are_even(player.choose(keyed(rows), 3), len(best.moves))
+    first = RankPlayer(TIC_TAC_TOE, baseline, threads=1).choose(keyed(rows[:1]), 3)
+    assert first.moves[0] == best.moves[0]
 
 
 # --- searches -----------------------------------------------------------------------------------------------------
@@ -206,11 +247,11 @@ def test_a_ranking_has_ties_too():
 def test_a_searching_player_plays_the_engines_move():
     rows, baseline = random_rows(CONNECT_FOUR, 25, 20), CONNECT_FOUR.baselines["points_2"]
     player = find_player(CONNECT_FOUR, "points_2@depth=4", threads=1)
-    chosen, values = player.decide(rows, game_keys(25), 0)  # type: ignore[attr-defined]
-    for row, pick, value in zip(rows, chosen, values, strict=True):
+    chosen, values = player.decide(keyed(rows), 0)  # type: ignore[attr-defined]
+    for row, pick, value in zip(rows, chosen.moves, values, strict=True):
         state = CONNECT_FOUR.unrow(row)
         found = Engine(CONNECT_FOUR, baseline, entries=SMALL_TABLE).search(state, depth=4)
-        assert (pick == CONNECT_FOUR.row(CONNECT_FOUR.rules.play(state, found.move))).all()
+        assert pick == found.move
         assert value == found.value
 
 
@@ -232,19 +273,19 @@ def test_searches_depend_on_no_thread(text):
 
 def test_searched_ties_are_all_found():
     player = SearchingPlayer(
-        TIC_TAC_TOE, TIC_TAC_TOE.baselines["open_lines"], "deep", limits=Limits(depth=9), ties=True, threads=2
+        TIC_TAC_TOE, TIC_TAC_TOE.baselines["open_lines"], "deep", How(limits=Limits(depth=9), ties=True), threads=2
     )
     row = TIC_TAC_TOE.row(TIC_TAC_TOE.rules.initial())
-    assert len(player.tied(row)) == 9  # all are draws
+    assert len(player.tied(Decisions.of(row[None])).moves) == 9  # all are draws
     rows = np.repeat(row[None], 600, axis=0)
-    assert frequencies_are_even(player.choose(rows, game_keys(600), 3), 9)
+    assert frequencies_are_even(player.choose(keyed(rows), 3), 9)
 
 
 def test_dice_are_searched_by_expectiminimax():
     player = find_player(BACKGAMMON, "linear@depth=1", threads=1)
-    row = BACKGAMMON.row(BACKGAMMON.rules.chance(BACKGAMMON.rules.initial(), 0)[0])
+    decision = Decisions.of(BACKGAMMON.row(BACKGAMMON.rules.chance(BACKGAMMON.rules.initial(), 0)[0])[None])
     plain = find_player(BACKGAMMON, "linear", threads=1)
-    assert (player.choose(row[None], game_keys(1), 0) == plain.choose(row[None], game_keys(1), 0)).all()
+    assert player.choose(decision, 0).moves == plain.choose(decision, 0).moves
 
 
 def test_seconds_limit_gives_legal_moves():
@@ -262,7 +303,7 @@ def test_sizes_of_tables():
 def test_an_error_in_a_thread_is_told():
     player = find_player(CONNECT_FOUR, "points_2@depth=2", threads=2)
     with pytest.raises((TypeError, ValueError)):
-        player.choose(np.zeros((4, 1), np.int64), game_keys(4), 0)
+        player.choose(keyed(np.zeros((4, 1), np.int64)), 0)
 
 
 # --- noise, and matches without pairs -------------------------------------------------------------------------------
@@ -274,9 +315,9 @@ class Spy:
     def __init__(self, player: Player) -> None:
         self.player, self.name, self.rows = player, "spy", []
 
-    def choose(self, rows: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-        self.rows += [TIC_TAC_TOE.unrow(row) for row in rows]
-        return self.player.choose(rows, keys, seed)
+    def choose(self, decisions: Decisions, seed: int) -> Chosen:
+        self.rows += [TIC_TAC_TOE.unrow(row) for row in decisions.rows]
+        return self.player.choose(decisions, seed)
 
 
 def test_noise_makes_that_share_of_moves():

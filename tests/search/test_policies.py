@@ -22,7 +22,7 @@ from deltaw.search.doors.policy import Policy
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.find import find_player
-from deltaw.search.players.searcher import Limits
+from deltaw.search.players.how import Limits
 
 
 def decisions(game: Any, seed: int, most: int = 120) -> list[Any]:

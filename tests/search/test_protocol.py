@@ -4,6 +4,7 @@ stopping."""
 from __future__ import annotations
 
 import base64
+import dataclasses
 import functools
 
 import numpy as np
@@ -118,6 +119,9 @@ def test_info_says_how_boards_are_drawn():
     assert list(infos) == NAMES
     assert infos["connect_four"]["board"] == {"rows": 6, "columns": 7, "falls": True}
     assert infos["othello"]["board"] == {"rows": 8, "columns": 8, "falls": False}
+    othello = games.load("othello")
+    narrow = dataclasses.replace(othello, rules=othello.rules._replace(max_moves=8))
+    assert view.board_of(narrow) == {"rows": 8, "columns": 8, "falls": False}  # as many moves as columns prove nothing
     assert [infos[name]["kind"] for name in ("tic_tac_toe_three", "backgammon", "nim")] == [
         "grid",
         "backgammon",

@@ -16,7 +16,7 @@ from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.matches.recording import play_games
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.find import find_player
-from deltaw.search.players.searcher import Limits
+from deltaw.search.players.how import Limits
 
 BACKGAMMON, TIC_TAC_TOE = games.load("backgammon"), games.load("tic_tac_toe")
 

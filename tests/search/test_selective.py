@@ -30,7 +30,7 @@ from deltaw.search.algorithms import (
     quiescence,
     singular_extension,
 )
-from deltaw.search.tree.algorithm import evaluate_state, find_algorithm, make_bench, search
+from deltaw.search.tree.algorithm import evaluate_state, find_algorithm, make_setup, search
 from deltaw.search.tree.search_tree import record
 
 # --- trees ------------------------------------------------------------------------------------------------------------
@@ -137,8 +137,8 @@ def knobs(algorithm: str, **options: Any) -> Any:
 
 def value(tree: str, algorithm: str, depth: int, **options: Any) -> float:
     """One run on the root of the tree."""
-    bench = make_bench(FOREST, STATIC, algorithm, depth, options=knobs(algorithm, **options))
-    return evaluate_state(bench, FOREST.parse(tree), depth)
+    setup = make_setup(FOREST, STATIC, algorithm, depth, options=knobs(algorithm, **options))
+    return evaluate_state(setup, FOREST.parse(tree), depth)
 
 
 # --- the definitions once more: tests/naive_selective.py --------------------------------------------------------------
@@ -177,11 +177,11 @@ def run_all(rules, run, leaf, visitor, rows, depth, windows, options, stack, out
 def values(
     game: Any, evaluator: Any, algorithm: str, states: list, depth: int, options: Any, windows: Any = None
 ) -> Any:
-    bench = make_bench(game, evaluator, algorithm, depth, options=options)
+    setup = make_setup(game, evaluator, algorithm, depth, options=options)
     rows, out = np.array(states, np.int64), np.empty(len(states))
     windows = np.full((len(states), 2), [-np.inf, np.inf]) if windows is None else windows
-    arguments = (rows, np.int64(depth), windows, bench.options, bench.stack, out)
-    run_all(game.rules, bench.algorithm.run, bench.deep.leaf, bench.visitor, *arguments)
+    arguments = (rows, np.int64(depth), windows, setup.options, setup.stack, out)
+    run_all(game.rules, setup.algorithm.run, setup.deep.leaf, setup.visitor, *arguments)
     return out
 
 
@@ -317,10 +317,10 @@ def test_quiescence_gives_the_mover_at_least_the_static_value():
 
 
 def nodes(game: Any, evaluator: Any, states: list, algorithm: str, depth: int, options: Any = None) -> int:
-    bench = make_bench(game, evaluator, algorithm, depth, options=options)
+    setup = make_setup(game, evaluator, algorithm, depth, options=options)
     for state in states:
-        evaluate_state(bench, state, depth)
-    return int(bench.stack.control[NODES])
+        evaluate_state(setup, state, depth)
+    return int(setup.stack.control[NODES])
 
 
 def test_ordered_moves_cut_off_more():
@@ -458,9 +458,9 @@ def test_fallible_knows_dice():
 
 @pytest.mark.parametrize("algorithm", [*OFF, "ordered"])
 def test_it_stops_at_a_node_limit(algorithm):
-    bench = make_bench(FOREST, STATIC, algorithm, 4, nodes=5)
+    setup = make_setup(FOREST, STATIC, algorithm, 4, nodes=5)
     with pytest.raises(Stopped):
-        evaluate_state(bench, FOREST.parse("honest0"), 4)
+        evaluate_state(setup, FOREST.parse("honest0"), 4)
 
 
 @pytest.mark.parametrize("algorithm", ["quiescence", "ordered"])
@@ -490,4 +490,4 @@ def test_what_a_visitor_hears_is_true(algorithm):
 def test_senseless_options_are_refused(options, complaint):
     algorithm = type(options).__module__.rsplit(".", 1)[1]
     with pytest.raises(InputError, match=complaint):
-        make_bench(FOREST, STATIC, algorithm, 2, options=options)
+        make_setup(FOREST, STATIC, algorithm, 2, options=options)

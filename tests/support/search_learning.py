@@ -12,6 +12,7 @@ from conftest import python_state, random_game
 
 from deltaw.envs import games
 from deltaw.envs.game import Game
+from deltaw.envs.path import make_path
 from deltaw.learn.bootstrapping.games import make_search
 from deltaw.learn.bootstrapping.nodes import begin_nodes, keep_node, keeper, make_nodes
 from deltaw.learn.bootstrapping.strap import Step, learn_from_nodes, make_samples
@@ -95,8 +96,16 @@ def searched(toy: Toy, name: str, state: Any, depth: int, version: int = 1, leas
     """The compiled search's nodes with the root, the search, and the root's value."""
     search, nodes = make_search(toy.game, name, depth, toy.leaf, toy.work), make_nodes(toy.game, 4096, least)
     begin_nodes(nodes)
-    arguments = (toy.game.rules, toy.leaf, keeper(nodes), state, np.int64(depth), np.int64(version), search.desk)
-    value, _, _ = search.run(*arguments)
+    arguments = (
+        toy.leaf,
+        keeper(nodes),
+        make_path(toy.game.rules),
+        state,
+        np.int64(depth),
+        np.int64(version),
+        search.desk,
+    )
+    value, _, _ = search.run(toy.game.rules, *arguments)
     keep_node(nodes, state, np.int64(depth), value, value)
     return nodes, search, float(value)
 

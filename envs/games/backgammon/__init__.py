@@ -57,6 +57,7 @@ GAME = Game(
     ansi=drawing.ansi,
     draw=drawing.draw,
     baselines={"pubeval": PUBEVAL},
+    dice="roll",
     probes=(
         ("start", notation.START),
         ("prime against prime", "2LbBADi03QYBMA"),

@@ -31,7 +31,7 @@ from deltaw.envs.game import Game, GameFile
 from deltaw.envs.games.backgammon import rules
 from deltaw.envs.games.backgammon.notation import board, chance_text, initial_state, read_chance, read_move
 from deltaw.envs.games.backgammon.rules import State
-from deltaw.envs.record import Event, GameRecord, after, payoffs_of, replay, turn_of
+from deltaw.envs.record import Event, GameRecord, after, begin, follow, is_over, payoffs_of, replay, turn_of
 
 LEFT_WIDTH, NAME_WIDTH, LOSER_WIDTH = 27, 31, 34
 """columns of a left cell, of the left name, and before the right winner's points, as gnubg writes them"""
@@ -192,27 +192,24 @@ def _cells_of(line: str, turn: str, where: str) -> Iterator[Cell]:
     begins = [match.start() for match in _BEGINNING.finditer(line, found.end() if found else 0)]
     if len(begins) > 2 or (not begins and line[found.end() if found else 0 :].strip()):
         raise InputError(f"{where}: {line.strip()!r} is not understood: dice and moves, such as 31: 8/5 6/5, are right")
-    sides = [0, 1] if len(begins) == 2 else [int(begin > RIGHT_COLUMN) for begin in begins]
+    sides = [0, 1] if len(begins) == 2 else [int(first > RIGHT_COLUMN) for first in begins]
     ends = [*begins[1:], len(line)]
-    for side, begin, end in zip(sides, begins, ends, strict=False):
-        yield Cell(side, line[begin:end].strip(), turn)
+    for side, first, end in zip(sides, begins, ends, strict=False):
+        yield Cell(side, line[first:end].strip(), turn)
 
 
 def _read_game(game: Game, section: Section, length: int) -> GameRecord:
-    events: list[Event] = []
-    state, first, won, cube = initial_state(), None, None, 0
+    course, first, won, cube = begin(game, initial_state()), None, None, 0
     for cell in section.cells:
         where = f"game {section.number}, move {cell.turn} of {section.names[cell.side]}"
         if dice := _DICE.match(cell.text):
             first = cell.side if first is None else first
-            if won is not None or payoffs_of(game, initial_state(), state):
+            if won is not None or is_over(game, course):
                 raise InputError(f"{where}: {cell.text!r} comes after the end of the game")
-            if (turn_of(game, initial_state(), state) + first) % 2 != cell.side or state.roll > 0:
+            if (turn_of(game, initial_state(), course.state) + first) % 2 != cell.side or course.state.roll > 0:
                 raise InputError(f"{where}: {cell.text!r} comes although the other side is to move")
-            played = _read_turn(game, state, dice[1] + dice[2], dice[3], where)
-            for event in played:
-                state = after(game, state, event)
-            events += played
+            for event in _read_turn(game, course.state, dice[1] + dice[2], dice[3], where):
+                course = follow(game, course, event)
         elif wins := _WINS.match(cell.text):
             won = (cell.side, int(wins[1]))
         elif _CUBE.match(cell.text):
@@ -221,10 +218,10 @@ def _read_game(game: Game, section: Section, length: int) -> GameRecord:
             raise InputError(f"{where}: {cell.text!r} is not understood")
     first = first or 0
     players = section.names if first == 0 else (section.names[1], section.names[0])
-    payoffs = payoffs_of(game, initial_state(), state)
+    payoffs = payoffs_of(game, initial_state(), course)
     if payoffs is None and won is not None:
         payoffs = (float(won[1]), -float(won[1])) if won[0] == first else (-float(won[1]), float(won[1]))
-    return GameRecord(initial_state(), players, tuple(events), payoffs, _notes(section.number, cube, length))
+    return GameRecord(initial_state(), players, course.events, payoffs, _notes(section.number, cube, length))
 
 
 def _read_turn(game: Game, state: State, dice: str, text: str, where: str) -> list[Event]:

@@ -55,6 +55,8 @@ GAME = Game(
         ("opening beside the centre", "3"),
     ),
     board=(ROWS, COLUMNS),
+    falls=True,
+    solved_from=8,
     symmetries=np.array([range(CELLS), MIRROR], np.int64),
     files={".txt": LINES},
 )

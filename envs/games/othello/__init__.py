@@ -62,6 +62,7 @@ GAME = Game(
         ("close end", "----OX----OOXX---OOOXX-XOOXXOOOOOXXOXXOOOXXOOOOOXXXXOXO--OOOOOX- X"),
     ),
     board=(8, 8),
+    solved_from=48,
     symmetries=_symmetries(),
     files={".txt": LINES, ".ggf": GGF},
 )

@@ -23,8 +23,9 @@ from deltaw.envs.games.othello.notation import format_state, move_text, play_tra
 from deltaw.envs.record import (
     Event,
     GameRecord,
-    after,
+    begin,
     final_state,
+    follow,
     payoffs_of,
     read_lines,
     replay,
@@ -82,16 +83,14 @@ def _read(game: Game, body: str, where: str) -> GameRecord:
     if named.get("GM", "").lower() not in ("othello", "reversi"):
         raise InputError(f"{where} is {named.get('GM', 'nothing')!r}, not Othello")
     start = _start(game, named.get("BO", ""), where)
-    state, events = start, []
+    course = begin(game, start)
     moves = [(tag, value) for tag, value in tags if tag in COLOURS]
     for number, (tag, value) in enumerate(moves, start=1):
-        event = _event(game, state, tag, value, f"{where}, move {number}")
-        events.append(event)
-        state = after(game, state, event)
+        course = follow(game, course, _event(game, course.state, tag, value, f"{where}, move {number}"))
     seats = [named.get("PB", "black"), named.get("PW", "white")]
     players = tuple(seats if start.seat == 0 else reversed(seats))
-    payoffs = payoffs_of(game, start, state) or _resigned(named.get("RE", ""), start.seat)
-    return GameRecord(start, players, tuple(events), payoffs)
+    payoffs = payoffs_of(game, start, course) or _resigned(named.get("RE", ""), start.seat)
+    return GameRecord(start, players, course.events, payoffs)
 
 
 def _start(game: Game, board: str, where: str) -> Any:
