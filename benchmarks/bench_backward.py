@@ -20,7 +20,7 @@ def bench_sequential(settings: Settings) -> Iterator[Row]:
     """`learn/learners/td_sequential.py`: one game at a time, compiled."""
     player = trained(SMALL_SET, settings)
     options = td_sequential.Options(trace=TRACE, step_size=STEP_SIZE, plies=PLIES)
-    learner = td_sequential.SequentialTD(player.learner.network.evaluator(), options, seed=SEED, budget=BUDGET)
+    learner = td_sequential.SequentialTD(player.learner.evaluator(), options, seed=SEED, budget=BUDGET)
 
     def work() -> int:
         learner.step()
@@ -34,7 +34,7 @@ def bench_any_module(settings: Settings) -> Iterator[Row]:
     """`learn/learners/td_backward.py`: any torch module, some games side by side."""
     player = trained(SMALL_SET, settings)
     options = td_backward.Options(trace=TRACE, step_size=STEP_SIZE, plies=1)
-    learner = td_backward.BackwardTD(network_of(player.learner.network.evaluator()), options, seed=SEED, budget=BUDGET)
+    learner = td_backward.BackwardTD(network_of(player.learner.evaluator()), options, seed=SEED, budget=BUDGET)
 
     def work() -> int:
         learner.step()

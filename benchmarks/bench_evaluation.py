@@ -12,7 +12,7 @@ from benchmarks.measure import Row, Settings, rate, row
 from deltaw.envs import games
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.learn.selfplay.lockstep import dense_features
+from deltaw.learn.selfplay.lockstep import dense
 from deltaw.learn.weights.networks import Network
 from deltaw.search.evaluators.evaluator import evaluate_rows
 from deltaw.search.evaluators.leaf import forget
@@ -70,10 +70,7 @@ def _unrelated(game: Game, net: Network, name: str, settings: Settings) -> Row:
 
 def _batch(game: Game, net: Network, name: str, settings: Settings) -> Row:
     rows = random_rows(game.name, settings.batch)
-    dense = np.empty((len(rows), net.features.num_features), np.float32)
-    index, value = np.empty(net.features.max_active, np.int32), np.empty(net.features.max_active, np.float32)
-    dense_features(game.rules, np.array(net.features.spec, np.int64), rows, index, value, dense)
-    x = torch.from_numpy(dense)
+    x = torch.from_numpy(dense(game, net.features, rows))
 
     def evaluate() -> int:
         with torch.inference_mode():

@@ -38,5 +38,5 @@ def _training(name: str, tuples: TuplesConfig, settings: Settings) -> Iterator[R
             learner.step()
         return learner.games - before
 
-    weights = f"{len(learner.weight):,} weights"
+    weights = f"{start.features.num_features + 1:,} weights"
     yield row(f"n-tuple training, {name}", "games/s", rate(work, settings.seconds), weights)

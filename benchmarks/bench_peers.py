@@ -152,13 +152,13 @@ def _counting(things: list[Any], do: Callable[[Any], int]) -> Callable[[], int]:
 
 
 def _expander(player: Trained) -> Callable[[], int]:
-    game = player.learner.network.game
+    game = player.learner.play.game
     buffers = game.buffers()
     return in_turn(player.decisions, 500, lambda rows: expand_rolls(game.rules, rows, *buffers))
 
 
 def _evaluator(player: Trained) -> Callable[[], int]:
-    game, leaf = player.learner.network.game, player.learner.network.evaluator().leaf
+    game, leaf = player.learner.play.game, player.learner.evaluator().leaf
     work, values = make_work(leaf, game), np.empty(500)
     outputs = np.empty((500, len(leaf.weights.outcomes)), np.float32)
     return in_turn(player.decisions, 500, lambda rows: evaluate_rows(game.rules, leaf, rows, work, values, outputs))

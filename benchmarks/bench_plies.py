@@ -13,8 +13,8 @@ from deltaw.search.players.plies import CANDIDATES, MARGIN, choose_rows, make_be
 
 def chooser(player: Trained, plies: int, candidates: int, chunk: int) -> Callable[[], int]:
     """Work for `rate`: the network decides the next `chunk` decisions."""
-    rules, leaf = player.learner.network.game.rules, player.learner.network.evaluator().leaf
-    bench = make_bench(leaf, player.learner.network.game)
+    rules, leaf = player.learner.play.game.rules, player.learner.evaluator().leaf
+    bench = make_bench(leaf, player.learner.play.game)
     chosen, values = np.empty((chunk, rules.width), np.int64), np.empty(chunk)
     outputs = np.empty((chunk, len(leaf.weights.outcomes)), np.float32)
 

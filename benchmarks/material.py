@@ -23,7 +23,7 @@ from deltaw.envs.kernel import kernel
 from deltaw.envs.path import begin_path, make_path, reach
 from deltaw.envs.turn import end, random_move, roll
 from deltaw.learn.learners import td_forward
-from deltaw.learn.learners.td_forward import ForwardTD
+from deltaw.learn.selfplay.forward import ForwardTD
 from deltaw.learn.selfplay.lockstep import Settings as PlaySettings
 from deltaw.learn.weights.networks import Network
 from deltaw.learn.workers.backend import Serial
@@ -145,7 +145,7 @@ def trained(features: str, settings: Settings) -> Trained:
     """Forward-view TD with one thread: `settings.games` games with HIDDEN units, then a sample of its play
     from a quarter as many games or more."""
     options = td_forward.Options(trace=0.5, step_size=STEP_SIZE)
-    learner = ForwardTD(network(features), options, seed=SEED, budget=BUDGET, backend=Serial())
+    learner = td_forward.make(options, network(features).evaluator(), seed=SEED, budget=BUDGET, backend=Serial())
     while learner.games < settings.games:
         learner.step()
     played, ended, known, found = 0, 0, 0, []
@@ -155,7 +155,7 @@ def trained(features: str, settings: Settings) -> Trained:
         known += len(batch.rows)
         played, ended = played + options.slots * options.plies, ended + batch.games
     rows = np.random.default_rng(SEED).permutation(np.concatenate(found))[: settings.decisions]
-    return Trained(learner, played / ended, decisions_of(learner.network.game, rows))
+    return Trained(learner, played / ended, decisions_of(learner.play.game, rows))
 
 
 def play_settings(learner: ForwardTD) -> PlaySettings:

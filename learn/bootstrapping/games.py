@@ -28,7 +28,8 @@ from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.path import follow, reach
 from deltaw.envs.turn import end, explore, open_game, value_for
-from deltaw.learn.selfplay.lockstep import counts_and_path, go_on
+from deltaw.learn.selfplay.lockstep import go_on
+from deltaw.learn.selfplay.online import Position, make_position
 from deltaw.search.algorithms.negamax import negamax
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.tree import engine_node as engine
@@ -84,18 +85,8 @@ class Settings(NamedTuple):
     """most random moves at a game's beginning"""
 
 
-class Position(NamedTuple):
-    """Where self-play stands: arrays, so that kernels can change them."""
-
-    row: np.ndarray
-    """int64 [W]"""
-    counts: np.ndarray
-    """int64 [4 + P]: game, ply, games finished, searches; then the path (`envs/path.py`)"""
-    sums: np.ndarray
-    """float64 [7], of the current step: see below"""
-
-
 GAME, PLY, FINISHED, SEARCHES, PATH = range(5)
+"""Position.counts, from PATH on the path (`envs/path.py`)"""
 ERROR, LENGTH, VISITED, KNOWN, OUTSIDE, LOST, ENDED = range(7)
 """Position.sums: squared errors of the roots; plies of finished games; nodes searched; nodes learned from; those
 outside their bounds; nodes that found no room; games finished"""
@@ -116,8 +107,9 @@ def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any) -> Sea
     return Search(search_pruned, EngineDesk(root, memory, PLAIN, np.empty(most), work), drawn)
 
 
-def make_position(game: Game) -> Position:
-    return Position(game.row(game.rules.initial()), counts_and_path(game.rules, PATH), np.zeros(7))
+def new_position(game: Game) -> Position:
+    """Self-play begins."""
+    return make_position(game, PATH, ENDED + 1)
 
 
 def position_state(position: Position) -> dict[str, Any]:

@@ -28,6 +28,7 @@ algorithms 1 and 2.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -42,23 +43,25 @@ from deltaw.learn.bootstrapping.games import (
     LENGTH,
     LOST,
     OUTSIDE,
+    SEARCHES,
     VISITED,
     Settings,
     look,
-    make_position,
     make_search,
     move_on,
+    new_position,
     position_state,
     renew,
     restore_position,
 )
 from deltaw.learn.bootstrapping.nodes import DROPPED, KEPT, LOWER, UPPER, begin_nodes, keep_node, keeper, make_nodes
-from deltaw.learn.bootstrapping.pupil import LinearPupil, NetworkPupil, make_pupil
+from deltaw.learn.bootstrapping.pupil import SearchedLinear, SearchedNetwork, make_pupil
 from deltaw.learn.knobs import Count, CountOrZero, NotNegative, OneOf, Positive, Range, Share, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.steps.schedule import StepOptions
 from deltaw.learn.steps.step_rules import RuleName
 from deltaw.learn.weights.linear import predict
+from deltaw.learn.weights.pupil import OPTIMIZERS
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.tree.stack import NOBODY
 
@@ -67,7 +70,7 @@ ROOM = 1 << 14
 
 
 @dataclass
-class SearchedOptions:
+class SearchedOptions(StepOptions):
     """The options of all learners that search in their self-play."""
 
     depth: Annotated[int, Range(1, 64)] = 3
@@ -75,13 +78,11 @@ class SearchedOptions:
     step_size: Positive = 1e-4
     """c; the sum of c |grad H|^2 over the nodes of a search must stay below 2, with `in_turn` that of every node"""
     step_size_end: NotNegative = 1e-5
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games"""
     step_rule: RuleName = "constant"
     """of linear evaluators: constant, tcl, tcl_exp, idbd or autostep (learn/steps/step_rules.py)"""
     meta_step_size: NotNegative = 0.01
     """theta of idbd, mu of autostep; the other step rules have none"""
-    optimizer: Annotated[str, OneOf(("adam", "sgd"))] = "adam"
+    optimizer: Annotated[str, OneOf(OPTIMIZERS)] = "adam"
     """of networks: adam or sgd"""
     batch: Count = 1024
     """positions in one update of a network"""
@@ -231,59 +232,97 @@ def play_and_learn(rules, search, leaf, visitor, nodes, position, settings, rule
         learn_from_nodes(rules, leaf.weights, nodes, rule, samples, step, position.sums)
 
 
-# --- the learner --------------------------------------------------------------------------------------------------
+# --- the learners -------------------------------------------------------------------------------------------------
 
 
-class Bootstrap:
-    """A `Learner`: RootStrap or TreeStrap, as `method` says."""
+class Searched(ABC):
+    """A `Learner` whose self-play is searched; its subclasses say what is learned from the searches."""
 
-    def __init__(self, method: Method, options: Any, start: Evaluator, *, seed: int, budget: int) -> None:
+    def __init__(self, name: str, search: str, options: Any, start: Evaluator, *, seed: int, budget: int) -> None:
         check(options)
-        check_game(start.game, method.name, chance=False)
-        self.method, self.options, self.seed, self.budget, self.game = method, options, seed, budget, start.game
-        self.pupil = make_pupil(start, method.name, options)
-        self.search = make_search(self.game, method.search, options.depth, self.pupil.leaf, self.pupil.work)
-        self.nodes = make_nodes(self.game, ROOM if method.nodes else 1, method.least)
-        self._samples = make_samples(self.pupil.max_active, len(self.nodes.rows))
-        self.position = make_position(self.game)
-        self.positions = self.steps = 0
+        check_game(start.game, name, chance=False)
+        self.name, self.options, self.seed, self.budget, self.game = name, options, seed, budget, start.game
+        self.pupil = make_pupil(start, name, options)
+        self.search = make_search(self.game, search, options.depth, self.pupil.leaf, self.pupil.work)
+        self.position = new_position(self.game)
+        self.positions = 0
 
     @property
     def games(self) -> int:
         return int(self.position.counts[FINISHED])
 
     def step(self) -> Metrics:
-        """So many searches, and what is learned from them."""
+        """As many searches as the option `searches` says, and what is learned from them."""
         options, sums = self.options, self.position.sums
-        rate = step_size(options.schedule, options.step_size, options.step_size_end, self.games / self.budget)
+        rate = options.rate(self.games / self.budget)
         sums[:] = 0.0
-        if isinstance(self.pupil, LinearPupil):
+        before = int(self.position.counts[SEARCHES])
+        if isinstance(self.pupil, SearchedLinear):
             self._learn_compiled(self.pupil, rate)
         else:
             self._learn_in_batches(self.pupil, rate)
-        self.steps += 1
         self.positions += int(sums[KNOWN])
-        self.pupil.follow()
-        return Metrics(self.games, self.positions, scalars_of(sums, options.searches) | {"train/step_size": rate})
+        self.pupil.average.update()
+        searches = int(self.position.counts[SEARCHES]) - before
+        return Metrics(self.games, self.positions, scalars_of(sums, searches) | {"train/step_size": rate})
+
+    @abstractmethod
+    def _learn_compiled(self, pupil: SearchedLinear, rate: float) -> None:
+        """Searches, with an update after each."""
+
+    @abstractmethod
+    def _learn_in_batches(self, pupil: SearchedNetwork, rate: float) -> None:
+        """Searches, and then an update from all of them."""
+
+    def _settings(self) -> Settings:
+        return Settings(self.seed, self.options.depth, self.options.explore, self.options.opening)
+
+    def _trained(self) -> dict[str, Any]:
+        """How the evaluator was trained, for its file."""
+        return {"method": self.name, "depth": self.options.depth, "games": self.games, "seed": self.seed}
+
+    def evaluator(self) -> Evaluator:
+        return self.pupil.evaluator(self._trained())
+
+    def finite(self) -> bool:
+        return self.pupil.finite()
+
+    def state(self) -> dict[str, Any]:
+        counts = [self.positions, self.pupil.average.updates]
+        return {"counts": counts, "pupil": self.pupil.state(), **position_state(self.position)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.positions, self.pupil.average.updates = state["counts"]
+        self.pupil.restore(state["pupil"])
+        restore_position(self.position, state)
+        renew(self.search)
+
+
+class Bootstrap(Searched):
+    """RootStrap or TreeStrap, as `method` says."""
+
+    def __init__(self, method: Method, options: Any, start: Evaluator, *, seed: int, budget: int) -> None:
+        super().__init__(method.name, method.search, options, start, seed=seed, budget=budget)
+        self.method = method
+        self.nodes = make_nodes(self.game, ROOM if method.nodes else 1, method.least)
+        self._samples = make_samples(self.pupil.max_active, len(self.nodes.rows))
 
     def _arguments(self) -> tuple:
-        options = self.options
-        settings = Settings(self.seed, options.depth, options.explore, options.opening)
         visitor = keeper(self.nodes) if self.method.nodes else NOBODY
-        return self.game.rules, self.search, self.pupil.leaf, visitor, self.nodes, self.position, settings
+        return self.game.rules, self.search, self.pupil.leaf, visitor, self.nodes, self.position, self._settings()
 
-    def _learn_compiled(self, pupil: LinearPupil, rate: float) -> None:
+    def _learn_compiled(self, pupil: SearchedLinear, rate: float) -> None:
         step = Step(rate, self.options.meta_step_size, self.method.in_turn)
         play_and_learn(*self._arguments(), pupil.rule, self._samples, step, self.options.searches)
 
-    def _learn_in_batches(self, pupil: NetworkPupil, rate: float) -> None:
+    def _learn_in_batches(self, pupil: SearchedNetwork, rate: float) -> None:
         found = []
         for _ in range(self.options.searches):
             play_and_note(*self._arguments())
             found.append(self._decisions())
         rows, bounds = (np.concatenate(parts) for parts in zip(*found, strict=True))
         self.position.sums[KNOWN] += len(rows)
-        self.position.sums[OUTSIDE] += pupil.learn(rows, bounds, rate, self.options.batch, self.steps)
+        self.position.sums[OUTSIDE] += pupil.learn(rows, bounds, rate, self.options.batch, pupil.average.updates)
 
     def _decisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and bounds of the nodes that were kept and where the game is on."""
@@ -291,23 +330,6 @@ class Bootstrap:
         rows, bounds = self.nodes.rows[:kept].copy(), self.nodes.bounds[:kept].copy()
         n = copy_decisions(self.game.rules, self.nodes, rows, bounds)
         return rows[:n], bounds[:n]
-
-    def evaluator(self) -> Evaluator:
-        return self.pupil.evaluator(
-            {"method": self.method.name, "depth": self.options.depth, "games": self.games, "seed": self.seed}
-        )
-
-    def finite(self) -> bool:
-        return self.pupil.finite()
-
-    def state(self) -> dict[str, Any]:
-        return {"counts": [self.positions, self.steps], "pupil": self.pupil.state(), **position_state(self.position)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.positions, self.steps = state["counts"]
-        self.pupil.restore(state["pupil"])
-        restore_position(self.position, state)
-        renew(self.search)
 
 
 def scalars_of(sums: np.ndarray, searches: int) -> dict[str, float]:

@@ -34,21 +34,19 @@ from deltaw.envs.kernel import kernel
 from deltaw.learn.automata.team import Progress, Team
 from deltaw.learn.knobs import Count, NotNegative, Positive, check
 from deltaw.learn.learner import Metrics
-from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.steps.schedule import StepOptions
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 
 
 @dataclass
-class Options:
+class Options(StepOptions):
     """For at most 20 weights: the noise in the one payoff of all grows with their number."""
 
     step_size: Positive = 0.03
     """a"""
     step_size_end: NotNegative = 0.003
     """a at the end of the budget: the smaller it is, the less mu swings about the best value"""
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games"""
     sigma: Positive = 0.3
     """spread of every weight at the start, in units of the weights"""
     sigma_low: Positive = 0.02
@@ -89,7 +87,7 @@ class ContinuousTeam:
 
     def step(self) -> Metrics:
         options = self.options
-        rate = step_size(options.schedule, options.step_size, options.step_size_end, self.games / self.budget)
+        rate = options.rate(self.games / self.budget)
         noise = self.team.random().standard_normal((options.teams, self.team.size))
         spread = np.maximum(self.sigma, options.sigma_low)
         payoff = self.team.payoff(self.mu + spread * noise, self.mu)

@@ -2,9 +2,9 @@
 
     e <- lambda e + grad v_t;   W <- W + c (v_{t+1} - v_t) e;   e = 0 at each game's start
 
-With lambda = 0, one game and one output this is the rule of `learn/rule.py`, dW_t = c (v_{t+1} - v_t) grad v_t, to the
-bit. (Sutton 1988, equations 3 and 4; Tesauro 1992.) Several outputs are treated one by one, a trace each; B games side
-by side take the mean of their updates.
+With one game and one output this is the rule of `learn/rule.py` to the bit; with lambda = 0 that is dW_t = c (v_{t+1} -
+v_t) grad v_t. (Sutton 1988, equations 3 and 4; Tesauro 1992.) Several outputs are treated one by one, a trace each; B
+games side by side take the mean of their updates.
 
 Everything is kept from White's side (seat 0): a state seen from seat 1 has its outputs flipped, and so have their
 gradients. A head over classes takes the gradient of its logits, as cross-entropy does, while its error is the
@@ -24,33 +24,27 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, jacrev, vmap
 
-from deltaw.envs.game import Game
+from deltaw.envs.game import FeatureSet, Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.path import expand, make_path, make_paths, outcome, reach, step_back
 from deltaw.envs.turn import end, explore, roll, value_for
-from deltaw.learn.knobs import Count, NotNegative, Positive, Range, Share, check
+from deltaw.learn.knobs import Count, Range, check
 from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.selfplay.lockstep import dense
+from deltaw.learn.selfplay.online import OnlineOptions
 from deltaw.learn.weights.networks import Network, check_device, network_of
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 
 
 @dataclass
-class Options:
-    trace: Share = 0.7
-    """lambda, 0 .. 1"""
-    step_size: Positive = 0.1
-    """c"""
-    step_size_end: NotNegative = 0.01
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games"""
+class Options(OnlineOptions):
+    """The knobs of `OnlineOptions` (learn/selfplay/online.py), and those of games side by side."""
+
     slots: Annotated[int, Range(1, 4096)] = 16
     """B, games side by side, each with a trace for every weight and output; 1 is the algorithm of the books"""
     plies: Count = 50
     """positions each game moves on in one step of the learner"""
-    explore: Share = 0.0
-    """chance of a random move, which resets the trace"""
     device: str = "cpu"
 
 
@@ -92,16 +86,12 @@ class BackwardTD:
         start = self.game.row(self.game.rules.initial())
         self.rows = np.repeat(start[None], options.slots, axis=0)
         self.paths = make_paths(self.game.rules, options.slots)
-        self._expander = Expander(
-            self.game, network.features.spec, network.features.num_features, network.features.max_active
-        )
+        self._expander = Expander(self.game, network.features)
 
     def step(self) -> Metrics:
         errors, rate = [], 0.0
         for _ in range(self.options.plies):
-            rate = step_size(
-                self.options.schedule, self.options.step_size, self.options.step_size_end, self.games / self.budget
-            )
+            rate = self.options.rate(self.games / self.budget)
             errors.append(self._ply(rate))
         squared = torch.stack(errors).square().mean()
         norm = float(self.trace.eligibility.square().sum(dim=(1, 2)).sqrt().mean())
@@ -112,11 +102,11 @@ class BackwardTD:
         """One move in every slot, and one update; returns the errors [B, K]."""
         moves = self._expander.expand(self.rows, self.paths, self.seed, self.number, self.ply)
         outputs, values = self._judge(moves)
-        chosen, explored = self._choose(moves, values)
+        before, seats = self._expander.features(self.rows)
+        chosen, explored = self._choose(moves, values, seats)
         reach_all(self.game.rules, self.paths, self.rows)
         over, results = self._expander.ends(moves.rows[chosen], self.paths, self.ply + 1)
         following = torch.where(over[:, None], certain(results, self.network), outputs[chosen])
-        before, seats = self._expander.features(self.rows)
         errors = self.trace.update(
             self._tensor(before),
             torch.from_numpy(seats),
@@ -139,14 +129,14 @@ class BackwardTD:
         values = outputs @ self.network.outcomes.cpu() if self.network.head == "classes" else outputs[:, 0]
         return outputs, values
 
-    def _choose(self, moves: Moves, values: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Index [B] of the best successor of every decision for its mover (now and then a random one), and which were
-        random."""
+    def _choose(self, moves: Moves, values: Tensor, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Index [B] of the best successor of every decision for its mover, of seats [B] (now and then a random one),
+        and which were random."""
         chosen = np.empty(self.options.slots, np.int64)
         explored = np.zeros(self.options.slots, bool)
         for b in range(self.options.slots):
             begin, stop = moves.begins[b], moves.begins[b + 1]
-            sign = 1.0 if self._expander.seat(self.rows[b]) == 0 else -1.0
+            sign = 1.0 if seats[b] == 0 else -1.0
             best = int(torch.argmax(sign * values[begin:stop]))
             keyed = (self.seed, self.number[b], self.ply[b], float(self.options.explore))
             best, explored[b] = explore(*keyed, stop - begin, best)
@@ -267,13 +257,10 @@ def certain(results: Tensor, network: Network) -> Tensor:
 class Expander:
     """Expands B decisions at once into dense features, for evaluators that live outside compiled code."""
 
-    def __init__(self, game: Game, spec: tuple[int, ...], num_features: int, max_active: int) -> None:
-        self.game, self.spec, self.num_features = game, np.array(spec, np.int64), num_features
-        self._index, self._value = np.empty(max_active, np.int32), np.empty(max_active, np.float32)
-        self._moves, self._rows = game.buffers()
-
-    def seat(self, row: np.ndarray) -> int:
-        return int(self.game.rules.seat(self.game.unrow(row)))
+    def __init__(self, game: Game, features: FeatureSet) -> None:
+        self.game, self._features = game, features
+        lists = np.empty(features.max_active, np.int32), np.empty(features.max_active, np.float32)
+        self._work = (np.array(features.spec, np.int64), *lists, *game.buffers())
 
     def expand(self, rows: np.ndarray, paths: np.ndarray, seed: int, number: np.ndarray, ply: np.ndarray) -> Moves:
         """Roll the dice of B states [B, W], the games having come by `paths` [B, P], and list all successors."""
@@ -281,14 +268,13 @@ class Expander:
         while True:
             moves = Moves(
                 np.empty((size, rows.shape[1]), np.int64),
-                np.zeros((size, self.num_features), np.float32),
+                np.zeros((size, self._features.num_features), np.float32),
                 np.zeros(size, np.int8),
                 np.zeros(size, np.int64),
                 np.zeros(size, np.int64),
                 np.zeros(len(rows) + 1, np.int64),
             )
-            work = (self.spec, self._index, self._value, self._moves, self._rows)
-            n = expand_all(self.game.rules, rows, paths, seed, number, ply, work, moves)
+            n = expand_all(self.game.rules, rows, paths, seed, number, ply, self._work, moves)
             if n <= size:
                 return Moves(
                     moves.rows[:n], moves.features[:n], moves.over[:n], moves.results[:n], moves.seats[:n], moves.begins
@@ -304,9 +290,8 @@ class Expander:
 
     def features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Dense features [B, F] of states, and their seats [B]."""
-        dense, seats = np.zeros((len(rows), self.num_features), np.float32), np.empty(len(rows), np.int64)
-        describe(self.game.rules, rows, self.spec, self._index, self._value, dense, seats)
-        return dense, seats
+        seats = np.array([self.game.rules.seat(self.game.unrow(row)) for row in rows], np.int64)
+        return dense(self.game, self._features, rows), seats
 
 
 @kernel
@@ -346,12 +331,3 @@ def find_ends(rules, rows, paths, plies, over, results):
         state = rules.load(rows[b])
         over[b], value = end(rules, paths[b], state, plies[b])
         results[b] = value_for(rules, state, value, 0)
-
-
-@kernel
-def describe(rules, rows, spec, index, value, dense, seats):
-    for b in range(len(rows)):
-        state = rules.load(rows[b])
-        seats[b] = rules.seat(state)
-        for j in range(rules.features(state, spec, index, value)):
-            dense[b, index[j]] = value[j]

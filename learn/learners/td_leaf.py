@@ -32,27 +32,12 @@ import numpy as np
 import torch
 
 from deltaw.envs.kernel import kernel
-from deltaw.learn.bootstrapping.games import (
-    ERROR,
-    FINISHED,
-    KNOWN,
-    OUTSIDE,
-    SEARCHES,
-    Settings,
-    end_of_line,
-    look,
-    make_position,
-    make_search,
-    move_on,
-    position_state,
-    renew,
-    restore_position,
-)
-from deltaw.learn.bootstrapping.pupil import LinearPupil, NetworkPupil, make_pupil
-from deltaw.learn.bootstrapping.strap import SearchedOptions, Step, gradient_of, make_samples, scalars_of
-from deltaw.learn.knobs import NotNegative, Positive, Share, check
-from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.steps.schedule import step_size
+from deltaw.learn.bootstrapping.games import ERROR, KNOWN, OUTSIDE, end_of_line, look, move_on
+from deltaw.learn.bootstrapping.pupil import SearchedLinear, SearchedNetwork
+from deltaw.learn.bootstrapping.strap import Searched, SearchedOptions, Step, gradient_of, make_samples
+from deltaw.learn.knobs import NotNegative, Positive, Share
+from deltaw.learn.learner import Metrics
+from deltaw.learn.weights.trace import Trace, clear, entries, make_trace, restore_entries, touch
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.tree.stack import NOBODY
@@ -68,99 +53,69 @@ class Options(SearchedOptions):
     step_size_end: NotNegative = 0.0001
 
 
-class Trace(NamedTuple):
-    """Eligibility of every weight, as a sparse vector: entry[:counts[ENTRIES]] are the weights whose eligibility is not
-    zero."""
+class LeafTrace(NamedTuple):
+    """The trace, and the leaf that is not in it yet."""
 
-    value: np.ndarray
-    """float64 [F + 1]"""
-    entry: np.ndarray
-    """int32 [F + 1]"""
-    known: np.ndarray
-    """int8 [F + 1]: 1 for weights among the entries"""
+    e: Trace
+    """[F + 1], the bias last"""
     gathered: np.ndarray
-    """float64 [F + 1]: their values, side by side"""
-    counts: np.ndarray
-    """int64 [3]: entries; whether there is a leaf that waits for the next search; whether the move after it was
-    random"""
+    """float64 [F + 1]: the values of its entries, side by side"""
+    flags: np.ndarray
+    """int64 [2]: whether there is a leaf that waits for the next search; whether the move after it was random"""
     leaf: np.ndarray
     """int64 [W]: the leaf that waits"""
 
 
-ENTRIES, WAITING, RANDOM = range(3)
+WAITING, RANDOM = range(2)
 
 
-def make_trace(weights: int, width: int) -> Trace:
-    """For so many weights and integers a state. Memory is taken from the system as it is used."""
-    return Trace(
-        np.zeros(weights),
-        np.zeros(weights, np.int32),
-        np.zeros(weights, np.int8),
-        np.zeros(weights),
-        np.zeros(3, np.int64),
-        np.zeros(width, np.int64),
-    )
+def make_leaf_trace(weights: int, width: int) -> LeafTrace:
+    """For so many weights and integers a state."""
+    return LeafTrace(make_trace((weights,)), np.zeros(weights), np.zeros(2, np.int64), np.zeros(width, np.int64))
 
 
 # --- kernels ------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def forget_trace(trace):
-    for j in range(trace.counts[ENTRIES]):
-        trace.value[trace.entry[j]] = 0.0
-        trace.known[trace.entry[j]] = 0
-    trace.counts[ENTRIES] = 0
-
-
-@kernel
 def fade(trace, factor):
     """e <- factor e; weights whose e has become 0 are removed from the entries."""
     kept = 0
-    for j in range(trace.counts[ENTRIES]):
-        i = trace.entry[j]
+    for k in range(trace.length[0]):
+        i = trace.touched[k]
         trace.value[i] *= factor
         if trace.value[i] == 0.0:
             trace.known[i] = 0
         else:
-            trace.entry[kept] = i
+            trace.touched[kept] = i
             kept += 1
-    trace.counts[ENTRIES] = kept
-
-
-@kernel
-def add_to_trace(trace, index, gradient, n, sign):
-    """e <- e + sign x gradient; an index may be there more than once."""
-    for j in range(n):
-        i = index[j]
-        if trace.known[i] == 0:
-            trace.known[i] = 1
-            trace.entry[trace.counts[ENTRIES]] = i
-            trace.counts[ENTRIES] += 1
-        trace.value[i] += sign * gradient[j]
+    trace.length[0] = kept
 
 
 @kernel
 def learn_from_leaf(rules, weights, target, last, trace, decay, rule, samples, step):
     """The module's update: the leaf that waits, and those before it, learn that White's value has become `target`.
     `last`: the game is over."""
-    if trace.counts[WAITING] == 0:
+    if trace.flags[WAITING] == 0:
         return
-    if trace.counts[RANDOM] != 0 and not last:
-        forget_trace(trace)
+    if trace.flags[RANDOM] != 0 and not last:
+        clear(trace.e)
         return
     state = rules.load(trace.leaf)
     sign = 1.0 if rules.seat(state) == 0 else -1.0
     over, result = rules.outcome(state)
     own = np.float64(result)
-    fade(trace, decay)
+    e = trace.e
+    fade(e, decay)
     if not over:
         n, own, _ = gradient_of(rules, weights, state, samples)
-        add_to_trace(trace, samples.active, samples.gradient, n, sign)
-    error, n = target - sign * own, trace.counts[ENTRIES]
-    for j in range(n):
-        trace.gathered[j] = trace.value[trace.entry[j]]
-    rule.apply(weights.weight, rule.memory, trace.entry, trace.gathered, n, error, step.rate, step.meta)
+        for j in range(n):  # an index may be there more than once
+            touch(e, samples.active[j])
+            e.value[samples.active[j]] += sign * samples.gradient[j]
+    error, n = target - sign * own, e.length[0]
+    for k in range(n):
+        trace.gathered[k] = e.value[e.touched[k]]
+    rule.apply(weights.weight, rule.memory, e.touched, trace.gathered, n, error, step.rate, step.meta)
 
 
 @kernel
@@ -180,16 +135,16 @@ def play_and_trace(rules, search, leaf, nobody, position, settings, trace, decay
     """Self-play with an update after every search; found [W] is scratch."""
     for _ in range(searches):
         value, best = look_for_leaf(rules, search, leaf, position, settings, nobody, found)
-        position.sums[OUTSIDE] += trace.counts[WAITING] * (1 - trace.counts[RANDOM])
+        position.sums[OUTSIDE] += trace.flags[WAITING] * (1 - trace.flags[RANDOM])
         learn_from_leaf(rules, leaf.weights, value, False, trace, decay, rule, samples, step)
         trace.leaf[:] = found
         explored, over, result = move_on(rules, search.desk.root, position, settings, best)
-        trace.counts[WAITING], trace.counts[RANDOM] = 1, explored
+        trace.flags[WAITING], trace.flags[RANDOM] = 1, explored
         if over:
             position.sums[OUTSIDE] += 1.0
             learn_from_leaf(rules, leaf.weights, result, True, trace, decay, rule, samples, step)
-            forget_trace(trace)
-            trace.counts[WAITING] = 0
+            clear(trace.e)
+            trace.flags[WAITING] = 0
 
 
 @kernel
@@ -243,57 +198,33 @@ def returns_of(played: list[Played], result: float, trace: float) -> tuple[np.nd
 # --- the learner --------------------------------------------------------------------------------------------------
 
 
-class LeafTD:
-    """A `Learner`."""
+class LeafTD(Searched):
+    """A network's step goes on until a game ends."""
 
     def __init__(self, options: Options, start: Evaluator, *, seed: int, budget: int) -> None:
-        self.options, self.seed, self.budget, self.game = options, seed, budget, start.game
-        self.pupil = make_pupil(start, "td_leaf", options)
-        self.search = make_search(self.game, "alphabeta", options.depth, self.pupil.leaf, self.pupil.work)
-        self.position = make_position(self.game)
-        linear = isinstance(self.pupil, LinearPupil)
-        self.trace = make_trace(len(self.pupil.weight) if linear else 0, self.game.rules.width)  # type: ignore[union-attr]
+        super().__init__("td_leaf", "alphabeta", options, start, seed=seed, budget=budget)
+        weights = len(self.pupil.weight) if isinstance(self.pupil, SearchedLinear) else 0
+        self.trace = make_leaf_trace(weights, self.game.rules.width)
         self._samples = make_samples(self.pupil.max_active, 0)
         self._found = np.zeros(self.game.rules.width, np.int64)
-        self.positions = self.steps = 0
-
-    @property
-    def games(self) -> int:
-        return int(self.position.counts[FINISHED])
 
     def step(self) -> Metrics:
-        """As many searches as the option `searches` says, and learning from them; a network's step goes on until a game
-        ends."""
-        options, sums = self.options, self.position.sums
-        rate = step_size(options.schedule, options.step_size, options.step_size_end, self.games / self.budget)
-        sums[:] = 0.0
-        before = int(self.position.counts[SEARCHES])
-        if isinstance(self.pupil, LinearPupil):
-            self._learn_compiled(self.pupil, rate)
-        else:
-            self._learn_in_batches(self.pupil, rate)
-        searches = int(self.position.counts[SEARCHES]) - before
-        self.steps += 1
-        self.positions += searches
-        self.pupil.follow()
-        scalars = scalars_of(sums, searches) | {"train/step_size": rate}
-        if isinstance(self.pupil, LinearPupil):
-            eligibility = self.trace.value[self.trace.entry[: self.trace.counts[ENTRIES]]]
-            scalars["train/trace_norm"] = float(np.sqrt(np.square(eligibility).sum()))
-        return Metrics(self.games, self.positions, scalars)
+        metrics = super().step()
+        if isinstance(self.pupil, SearchedLinear):
+            _, eligibility = entries(self.trace.e)
+            metrics.scalars["train/trace_norm"] = float(np.sqrt(np.square(eligibility).sum()))
+        return metrics
 
     def _arguments(self) -> tuple:
-        options = self.options
-        settings = Settings(self.seed, options.depth, options.explore, options.opening)
-        return self.game.rules, self.search, self.pupil.leaf, NOBODY, self.position, settings
+        return self.game.rules, self.search, self.pupil.leaf, NOBODY, self.position, self._settings()
 
-    def _learn_compiled(self, pupil: LinearPupil, rate: float) -> None:
+    def _learn_compiled(self, pupil: SearchedLinear, rate: float) -> None:
         options = self.options
         step = Step(rate, options.meta_step_size, False)
         learning = (self.trace, options.trace, pupil.rule, self._samples, step)
         play_and_trace(*self._arguments(), *learning, options.searches, self._found)
 
-    def _learn_in_batches(self, pupil: NetworkPupil, rate: float) -> None:
+    def _learn_in_batches(self, pupil: SearchedNetwork, rate: float) -> None:
         options = self.options
         played: list[Played] = []
         rows: list[np.ndarray] = []
@@ -312,53 +243,28 @@ class LeafTD:
         signs_of(self.game.rules, leaves, signs)
         goals = (signs * np.concatenate(targets))[signs != 0]
         bounds = np.stack([goals, goals], axis=1)
-        self.position.sums[OUTSIDE] += pupil.learn(leaves[signs != 0], bounds, rate, options.batch, self.steps)
+        updates = pupil.average.updates
+        self.position.sums[OUTSIDE] += pupil.learn(leaves[signs != 0], bounds, rate, options.batch, updates)
 
-    def evaluator(self) -> Evaluator:
-        options = self.options
-        return self.pupil.evaluator(
-            {
-                "method": "td_leaf",
-                "depth": options.depth,
-                "lambda": options.trace,
-                "games": self.games,
-                "seed": self.seed,
-            }
-        )
-
-    def finite(self) -> bool:
-        return self.pupil.finite()
+    def _trained(self) -> dict[str, Any]:
+        return super()._trained() | {"lambda": self.options.trace}
 
     def state(self) -> dict[str, Any]:
-        entries = self.trace.entry[: self.trace.counts[ENTRIES]].copy()
-        trace = {
-            "entry": entries,
-            "value": self.trace.value[entries],
-            "counts": self.trace.counts,
-            "leaf": self.trace.leaf,
-        }
-        return {
-            "steps": [self.positions, self.steps],
-            "pupil": self.pupil.state(),
-            "trace": {name: torch.from_numpy(array.copy()) for name, array in trace.items()},
-            **position_state(self.position),
-        }
+        state, trace = super().state(), self.trace
+        touched, value = entries(trace.e)
+        counts = np.concatenate([trace.e.length, trace.flags])
+        arrays = {"entry": touched, "value": value, "counts": counts, "leaf": trace.leaf.copy()}
+        state["trace"] = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        state["steps"] = state.pop("counts")
+        return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.positions, self.steps = state["steps"]
-        self.pupil.restore(state["pupil"])
-        restore_position(self.position, state)
-        renew(self.search)
-        forget_trace(self.trace)
+        super().restore(state | {"counts": state["steps"]})
         kept = {name: tensor.numpy() for name, tensor in state["trace"].items()}
-        self.trace.counts[:], self.trace.leaf[:] = kept["counts"], kept["leaf"]
-        self.trace.entry[: len(kept["entry"])] = kept["entry"]
-        self.trace.value[kept["entry"]] = kept["value"]
-        self.trace.known[kept["entry"]] = 1
+        self.trace.flags[:], self.trace.leaf[:] = kept["counts"][1:], kept["leaf"]
+        restore_entries(self.trace.e, kept["entry"], kept["value"])
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> LeafTD:
     """The learner of this module; raises InputError. Games are played one after the other, so `backend` is not used."""
-    check(options)
-    check_game(start.game, "td_leaf", chance=False)
     return LeafTD(options, start, seed=seed, budget=budget)

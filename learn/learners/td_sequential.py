@@ -15,33 +15,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from deltaw.envs.kernel import kernel
-from deltaw.learn.knobs import Count, NotNegative, Positive, Share, check
-from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.selfplay.lockstep import counts_and_path, flip, go_on, take_turn
-from deltaw.learn.steps.schedule import Schedule, step_size
+from deltaw.learn.knobs import check
+from deltaw.learn.learner import check_game
+from deltaw.learn.selfplay.lockstep import flip, go_on, take_turn
+from deltaw.learn.selfplay.online import OnlineOptions, OnlineTD
 from deltaw.learn.weights.networks import not_for_tuples
+from deltaw.learn.weights.trace import Trace, clear, entries, make_trace, touch
 from deltaw.learn.workers.backend import Backend
-from deltaw.search.evaluators.evaluator import Evaluator, remade, tensors_of
+from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import CLASSES, RELU, SIGMOID, TANH, activate, dense_layer
-from deltaw.search.players.plies import make_bench
 
 
 @dataclass
-class Options:
-    trace: Share = 0.7
-    """lambda, 0 .. 1"""
-    step_size: Positive = 0.1
-    """c"""
-    step_size_end: NotNegative = 0.01
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games"""
-    plies: Count = 2000
-    """positions in one step of the learner"""
-    explore: Share = 0.0
-    """chance of a random move, which resets the trace"""
+class Options(OnlineOptions):
+    """Those of `OnlineOptions` (learn/selfplay/online.py)."""
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> SequentialTD:
@@ -55,14 +44,10 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
 class Traces(NamedTuple):
     """Eligibility of every weight for every output, from White's side, and scratch memory for one gradient."""
 
-    first: np.ndarray
+    first: Trace
     """[F + 1, K, H]: a row a feature, the bias last"""
     dense: np.ndarray
     """[K, D]"""
-    touched: np.ndarray
-    """int32 [F + 1]: the rows of `first` that are not zero, in the order in which they became so"""
-    known: np.ndarray
-    """int64 [F + 2]: 1 for rows in `touched`; last, how many they are"""
     input: np.ndarray
     """[F + 1]: value of each feature now, the bias' 1 included"""
     active: np.ndarray
@@ -79,84 +64,36 @@ class Traces(NamedTuple):
     """[K]"""
 
 
-class Position(NamedTuple):
-    """Where self-play stands: arrays, so that kernels can change them."""
-
-    row: np.ndarray
-    """int64 [W]"""
-    counts: np.ndarray
-    """int64 [3 + P]: game, ply, games finished; then the path (`envs/path.py`)"""
-    squared: np.ndarray
-    """float64 [1]: sum of squared errors of the current step"""
-
-
-class SequentialTD:
+class SequentialTD(OnlineTD):
     """A `Learner`."""
 
+    method = "td-sequential"
+
     def __init__(self, start: Evaluator, options: Options, *, seed: int, budget: int) -> None:
-        self.options, self.seed, self.budget, self.game = options, seed, budget, start.game
-        self.start = start
-        first = self.game.row(self.game.rules.initial())
-        self.position = Position(first, counts_and_path(self.game.rules, 3), np.zeros(1))
-        self._adopt(start)
-        self.positions = 0
+        super().__init__(start, play_and_learn, 1, options, seed, budget)
+        self.traces = make_traces(self.leaf.weights, start.features.max_active)
 
-    def _adopt(self, evaluator: Evaluator) -> None:
-        self.leaf = evaluator.leaf
-        self.traces = make_traces(self.leaf.weights, evaluator.features.max_active)
-        self._bench = make_bench(self.leaf, self.game)._replace(path=self.position.counts[3:])
+    def _scalars(self) -> dict[str, float]:
+        error = math.sqrt(self.position.sums[0] / self.options.plies)
+        return {"train/td_error": error, "train/trace_norm": trace_norm(self.traces)}
 
-    @property
-    def games(self) -> int:
-        return int(self.position.counts[2])
+    def _arrays(self) -> dict[str, np.ndarray]:
+        first = self.traces.first
+        return {**self._kept(), "touched": first.touched, "known": np.append(first.known, first.length)}
 
-    def step(self) -> Metrics:
-        options = self.options
-        rate = step_size(options.schedule, options.step_size, options.step_size_end, self.games / self.budget)
-        self.position.squared[0] = 0.0
-        play_and_learn(
-            self.game.rules,
-            self.leaf,
-            self.position,
-            self.traces,
-            self._bench,
-            self.seed,
-            options.trace,
-            rate,
-            options.explore,
-            options.plies,
-        )
-        self.positions += options.plies
-        error = math.sqrt(self.position.squared[0] / options.plies)
-        scalars = {"train/td_error": error, "train/trace_norm": trace_norm(self.traces), "train/step_size": rate}
-        return Metrics(self.games, self.positions, scalars)
-
-    def evaluator(self) -> Evaluator:
-        trained = {"method": "td-sequential", "lambda": self.options.trace, "games": self.games, "seed": self.seed}
-        return remade(self.start, tensors_of(self.leaf.weights), trained)
-
-    def finite(self) -> bool:
-        weights = self.leaf.weights
-        return bool(np.isfinite(weights.first).all() and np.isfinite(weights.dense).all())
-
-    def state(self) -> dict[str, Any]:
-        arrays = {**self._kept(), **self.position._asdict()}
-        return {"positions": self.positions, "arrays": {name: torch.from_numpy(a) for name, a in arrays.items()}}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.positions = state["positions"]
-        for name, array in {**self._kept(), **self.position._asdict()}.items():
-            array[...] = state["arrays"][name].numpy()
+    def _restore_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, array in self._kept().items():
+            array[...] = arrays[name]
+        first, known = self.traces.first, arrays["known"]
+        first.touched[:], first.known[:], first.length[:] = arrays["touched"], known[:-1], known[-1:]
 
     def _kept(self) -> dict[str, np.ndarray]:
         t, w = self.traces, self.leaf.weights
         return {
             "weights_first": w.first,
             "weights_dense": w.dense,
-            "trace_first": t.first,
+            "trace_first": t.first.value,
             "trace_dense": t.dense,
-            "touched": t.touched,
-            "known": t.known,
         }
 
 
@@ -166,10 +103,8 @@ def make_traces(weights: Any, max_active: int) -> Traces:
     outputs, layers = len(weights.outcomes), len(weights.sizes)
     widest, kind = int(weights.sizes.max()), weights.first.dtype
     return Traces(
-        first=np.zeros((rows, outputs, width), kind),
+        first=make_trace((rows, outputs, width), kind),
         dense=np.zeros((outputs, len(weights.dense)), kind),
-        touched=np.zeros(rows, np.int32),
-        known=np.zeros(rows + 1, np.int64),
         input=np.zeros(rows, kind),
         active=np.zeros(max_active + 4, np.int32),
         value=np.zeros(max_active + 4, np.float32),
@@ -182,8 +117,8 @@ def make_traces(weights: Any, max_active: int) -> Traces:
 
 def trace_norm(traces: Traces) -> float:
     """Euclidean norm of the traces of all weights as they are now."""
-    touched = traces.touched[: traces.known[-1]]
-    return float(np.sqrt(np.square(traces.first[touched]).sum() + np.square(traces.dense).sum()))
+    _, first = entries(traces.first)
+    return float(np.sqrt(np.square(first).sum() + np.square(traces.dense).sum()))
 
 
 # --- kernels ------------------------------------------------------------------------------------------------------
@@ -191,7 +126,7 @@ def trace_norm(traces: Traces) -> float:
 
 @kernel
 def play_and_learn(rules, leaf, position, traces, bench, seed, trace, rate, explore, plies):
-    """Self-play with an update after every move, for `plies` moves."""
+    """Self-play with an update after every move, for `plies` moves; position.sums[0]: squared errors."""
     counts = position.counts
     for _ in range(plies):
         state = rules.load(position.row)
@@ -199,15 +134,15 @@ def play_and_learn(rules, leaf, position, traces, bench, seed, trace, rate, expl
         child = rules.load(bench.rows[0, best])
         following(rules, leaf.weights, child, over, result, bench.outputs[best], traces)
         if explored and not over:
-            clear(traces)
+            forget(traces)
         else:
             gradient(rules, leaf.weights, state, traces)
             for k in range(len(traces.errors)):
                 traces.errors[k] = traces.outputs[1, k] - traces.outputs[0, k]
-                position.squared[0] += traces.errors[k] ** 2
+                position.sums[0] += traces.errors[k] ** 2
             learn(leaf.weights, rules.seat(state), traces, trace, rate)
         if over:
-            clear(traces)
+            forget(traces)
         go_on(rules, position.row, counts, bench.path, bench.rows[0, best], over)
 
 
@@ -237,10 +172,10 @@ def gradient(rules, weights, state, traces):
     backward_pass(weights, traces)
     traces.input[:] = 0.0
     traces.input[len(traces.input) - 1] = 1.0
-    touch(len(traces.input) - 1, traces)
+    touch(traces.first, len(traces.input) - 1)
     for j in range(n):
         traces.input[traces.active[j]] = traces.value[j]
-        touch(traces.active[j], traces)
+        touch(traces.first, traces.active[j])
 
 
 @kernel
@@ -314,23 +249,10 @@ def activation_slope(kind, unit):
 
 
 @kernel
-def touch(feature, traces):
-    """The feature's row has a trace from now on."""
-    known = traces.known
-    if not known[feature]:
-        known[feature] = 1
-        traces.touched[known[len(known) - 1]] = feature
-        known[len(known) - 1] += 1
-
-
-@kernel
-def clear(traces):
+def forget(traces):
     """e = 0."""
-    known = traces.known
-    for i in range(known[len(known) - 1]):
-        traces.first[traces.touched[i]] = 0.0
+    clear(traces.first)
     traces.dense[:] = 0.0
-    known[:] = 0
 
 
 @kernel
@@ -338,14 +260,14 @@ def learn(weights, seat, traces, trace, rate):
     """e <- lambda e + grad v_t;  W <- W + c (v_{t+1} - v_t) e, in one pass over the touched weights."""
     outputs, width = len(traces.errors), weights.sizes[0]
     classes = weights.head == CLASSES
-    known = traces.known
-    for i in range(known[len(known) - 1]):
-        feature = traces.touched[i]
+    first = traces.first
+    for i in range(first.length[0]):
+        feature = first.touched[i]
         amount, row = traces.input[feature], weights.first[feature]
         for k in range(outputs):
             own, sign = from_white(k, seat, outputs, classes)
             decay_add_learn(
-                traces.first[feature, k],
+                first.value[feature, k],
                 trace,
                 sign * amount,
                 traces.slope[0, own],

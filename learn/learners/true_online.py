@@ -20,37 +20,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from deltaw.envs.errors import InputError
 from deltaw.envs.kernel import kernel
-from deltaw.learn.knobs import Count, NotNegative, Positive, Share, check
-from deltaw.learn.learner import Metrics, check_game
-from deltaw.learn.selfplay.lockstep import counts_and_path, go_on, take_turn
-from deltaw.learn.steps.schedule import Schedule, step_size
-from deltaw.learn.weights.linear import linear_weights, with_weights
+from deltaw.learn.knobs import NotNegative, Positive, check
+from deltaw.learn.learner import check_game
+from deltaw.learn.selfplay.lockstep import go_on, take_turn
+from deltaw.learn.selfplay.online import OnlineOptions, OnlineTD
+from deltaw.learn.weights.linear import linear_weights
+from deltaw.learn.weights.trace import Trace, clear, entries, make_trace, restore_entries, touch
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.work import most_active
-from deltaw.search.players.plies import make_bench
 
 
 @dataclass
-class Options:
-    trace: Share = 0.7
-    """lambda, 0 .. 1"""
+class Options(OnlineOptions):
+    """Those of `OnlineOptions` (learn/selfplay/online.py), with smaller steps."""
+
     step_size: Positive = 0.01
     """c; stable while c times the sum of squared features is well below 1"""
     step_size_end: NotNegative = 0.001
-    schedule: Schedule = "linear"
-    """constant, linear or cosine, over the budget of games"""
-    plies: Count = 2000
-    """positions in one step of the learner"""
-    explore: Share = 0.0
-    """chance of a random move, which resets the trace"""
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> TrueOnlineTD:
@@ -63,14 +56,8 @@ def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend:
 class Traces(NamedTuple):
     """Eligibility of every weight from White's side, and scratch memory for one position's features."""
 
-    eligibility: np.ndarray
-    """e, float64 [F + 1], the bias last"""
-    touched: np.ndarray
-    """int32 [F + 1]: the indices that have been active since the trace was last cleared"""
-    known: np.ndarray
-    """int8 [F + 1]: 1 for the indices in `touched`"""
-    length: np.ndarray
-    """int64 [1]: how many are in `touched`"""
+    e: Trace
+    """[F + 1], the bias last"""
     old: np.ndarray
     """float64 [1]: v_old"""
     active: np.ndarray
@@ -79,110 +66,46 @@ class Traces(NamedTuple):
     """float32 [A + 1]"""
 
 
-class Position(NamedTuple):
-    """Where self-play stands: arrays, so that kernels can change them."""
-
-    row: np.ndarray
-    """int64 [W]"""
-    counts: np.ndarray
-    """int64 [3 + P]: game, ply, games finished; then the path (`envs/path.py`)"""
-    sums: np.ndarray
-    """float64 [5] of the current step: squared errors, positions learned from, plies and trace norms of finished games,
-    finished games"""
-
-
-class TrueOnlineTD:
+class TrueOnlineTD(OnlineTD):
     """A `Learner`."""
 
+    method = "true-online-td"
+
     def __init__(self, start: Evaluator, options: Options, *, seed: int, budget: int) -> None:
-        self.options, self.seed, self.budget, self.game = options, seed, budget, start.game
-        weight = linear_weights(start, "true_online")
+        linear_weights(start, "true_online")
         if start.description.head != "identity":
             raise InputError(
                 f"evaluator.head={start.description.head}: true online TD(lambda) needs a value linear in the weights, "
                 "head identity; for other heads try learner=td_linear"
             )
-        self.start = with_weights(start, weight, {})
-        self.leaf = self.start.leaf
-        self.weight = self.leaf.weights.first.reshape(-1)  # learning changes the weights that choose the moves
+        super().__init__(start, play_and_learn, 5, options, seed, budget)
+        self.weight = self.leaf.weights.first.reshape(-1)
         self.traces = make_traces(len(self.weight), most_active(self.game, self.leaf.weights.spec))
-        self.positions = 0
-        first = self.game.row(self.game.rules.initial())
-        self.position = Position(first, counts_and_path(self.game.rules, 3), np.zeros(5))
-        self._bench = make_bench(self.leaf, self.game)._replace(path=self.position.counts[3:])
 
-    @property
-    def games(self) -> int:
-        return int(self.position.counts[2])
-
-    def step(self) -> Metrics:
-        options = self.options
-        rate = step_size(options.schedule, options.step_size, options.step_size_end, self.games / self.budget)
-        self.position.sums[:] = 0.0
-        play_and_learn(
-            self.game.rules,
-            self.leaf,
-            self.weight,
-            self.position,
-            self.traces,
-            self._bench,
-            self.seed,
-            options.trace,
-            rate,
-            options.explore,
-            options.plies,
-        )
-        self.positions += options.plies
-        return Metrics(self.games, self.positions, self._scalars(rate))
-
-    def _scalars(self, rate: float) -> dict[str, float]:
+    def _scalars(self) -> dict[str, float]:
         """`train/td_error`: root mean square of delta; `train/trace_norm`: length of e when a game ends, the mean; both
         of this step."""
         squared, learned, plies, norms, games = (float(total) for total in self.position.sums)
-        scalars = {"train/step_size": rate}
+        scalars = {}
         if learned:
             scalars["train/td_error"] = math.sqrt(squared / learned)
         if games:
             scalars |= {"train/trace_norm": norms / games, "play/game_length": plies / games}
         return scalars
 
-    def evaluator(self) -> Evaluator:
-        trained = {"method": "true-online-td", "lambda": self.options.trace, "games": self.games, "seed": self.seed}
-        return with_weights(self.start, self.weight.copy(), trained)
+    def _arrays(self) -> dict[str, np.ndarray]:
+        touched, eligibility = entries(self.traces.e)
+        return {"weight": self.weight, "touched": touched, "eligibility": eligibility, "old": self.traces.old}
 
-    def finite(self) -> bool:
-        return bool(np.isfinite(self.weight).all())
-
-    def state(self) -> dict[str, Any]:
-        touched = self.traces.touched[: self.traces.length[0]]
-        arrays = {
-            "weight": self.weight,
-            "touched": touched,
-            "eligibility": self.traces.eligibility[touched],
-            "old": self.traces.old,
-            "row": self.position.row,
-            "counts": self.position.counts,
-        }
-        return {"positions": self.positions, "arrays": {k: torch.from_numpy(a.copy()) for k, a in arrays.items()}}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        arrays = {name: tensor.numpy() for name, tensor in state["arrays"].items()}
-        self.positions = state["positions"]
+    def _restore_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         self.weight[:], self.traces.old[:] = arrays["weight"], arrays["old"]
-        self.position.row[:], self.position.counts[:] = arrays["row"], arrays["counts"]
-        clear(self.traces)
-        touched = arrays["touched"]
-        self.traces.touched[: len(touched)], self.traces.length[0] = touched, len(touched)
-        self.traces.known[touched], self.traces.eligibility[touched] = 1, arrays["eligibility"]
+        restore_entries(self.traces.e, arrays["touched"], arrays["eligibility"])
 
 
 def make_traces(size: int, max_active: int) -> Traces:
     """A zero trace for so many weights, the bias included."""
     return Traces(
-        eligibility=np.zeros(size),
-        touched=np.zeros(size, np.int32),
-        known=np.zeros(size, np.int8),
-        length=np.zeros(1, np.int64),
+        e=make_trace((size,)),
         old=np.zeros(1),
         active=np.zeros(max_active + 1, np.int32),
         value=np.zeros(max_active + 1, np.float32),
@@ -193,14 +116,16 @@ def make_traces(size: int, max_active: int) -> Traces:
 
 
 @kernel
-def play_and_learn(rules, leaf, weight, position, traces, bench, seed, trace, rate, explore, plies):
-    """Self-play with an update after every move, for `plies` moves."""
+def play_and_learn(rules, leaf, position, traces, bench, seed, trace, rate, explore, plies):
+    """Self-play with an update after every move, for `plies` moves. position.sums: squared errors, positions learned
+    from, plies and trace norms of finished games, finished games."""
     counts, spec = position.counts, leaf.weights.spec
+    weight = leaf.weights.first.reshape(-1)
     for _ in range(plies):
         state = rules.load(position.row)
         best, explored, over, result = take_turn(rules, leaf, state, seed, counts[0], counts[1], explore, bench)
         if explored and not over:
-            clear(traces)
+            clear(traces.e)
         else:
             following = np.float64(result)
             if not over:
@@ -210,7 +135,8 @@ def play_and_learn(rules, leaf, weight, position, traces, bench, seed, trace, ra
             position.sums[1] += 1.0
         if over:
             position.sums[2] += counts[1] + 1
-            position.sums[3] += math.sqrt(clear(traces))
+            position.sums[3] += math.sqrt(squared_length(traces.e))
+            clear(traces.e)
             position.sums[4] += 1.0
         go_on(rules, position.row, counts, bench.path, bench.rows[0, best], over)
 
@@ -254,20 +180,20 @@ def learn(weight, traces, n, following, trace, rate):
 
     which is one pass over the trace, and for lambda = 0 is w + c delta x to the bit.
     """
-    e = traces.eligibility
+    e = traces.e.value
     v = product(weight, traces, n)
     delta = following - v
     drift = v - traces.old[0]
     share = rate * trace * product(e, traces, n)
     upon_trace = rate * (delta + drift)
     upon_x = rate * (delta * (1.0 - share) - drift * share)
-    for k in range(traces.length[0]):
-        i = traces.touched[k]
+    for k in range(traces.e.length[0]):
+        i = traces.e.touched[k]
         e[i] *= trace
         weight[i] += upon_trace * e[i]
     for j in range(n):
         i = traces.active[j]
-        touch(i, traces)
+        touch(traces.e, i)
         weight[i] += upon_x * traces.value[j]
         e[i] += (1.0 - share) * traces.value[j]
     traces.old[0] = following
@@ -275,22 +201,8 @@ def learn(weight, traces, n, following, trace, rate):
 
 
 @kernel
-def touch(i, traces):
-    """The index has a trace from now on."""
-    if not traces.known[i]:
-        traces.known[i] = 1
-        traces.touched[traces.length[0]] = i
-        traces.length[0] += 1
-
-
-@kernel
-def clear(traces):
-    """e = 0; returns the squared length that e had. v_old then multiplies zeros until it is set."""
-    squared = 0.0
-    for k in range(traces.length[0]):
-        i = traces.touched[k]
-        squared += traces.eligibility[i] ** 2
-        traces.eligibility[i] = 0.0
-        traces.known[i] = 0
-    traces.length[0] = 0
-    return squared
+def squared_length(trace):
+    total = 0.0
+    for k in range(trace.length[0]):
+        total += trace.value[trace.touched[k]] ** 2
+    return total

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deltaw.envs.bits import WORLD, random_word
-from deltaw.envs.game import Game, Rules
+from deltaw.envs.game import FeatureSet, Game, Rules
 from deltaw.envs.kernel import kernel
 from deltaw.envs.path import begin_path, make_path, reach
 from deltaw.envs.turn import end, explore, roll, value_for
@@ -180,6 +180,14 @@ def play_shard(shard: Shard) -> tuple[Batch, Slots]:
         shard.game.rules, leaf, slots, shard.assign, shard.stride, settings, bench, rows, targets, outputs, ended
     )
     return Batch(rows[:n], targets[:n], outputs[:n], int(games), ended[0, :games], ended[1, :games]), slots
+
+
+def dense(game: Game, features: FeatureSet, rows: np.ndarray) -> np.ndarray:
+    """float32 [N, F]: the features of states rows [N, W]."""
+    out = np.empty((len(rows), features.num_features), np.float32)
+    lists = np.empty(features.max_active, np.int32), np.empty(features.max_active, np.float32)
+    dense_features(game.rules, np.array(features.spec, np.int64), np.ascontiguousarray(rows), *lists, out)
+    return out
 
 
 # --- kernels ------------------------------------------------------------------------------------------------------

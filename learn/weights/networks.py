@@ -10,6 +10,7 @@ A network is `Linear -> activation -> ... -> Linear`; a linear evaluator is its 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -84,19 +85,23 @@ class Network(nn.Module):
         outputs = self.outputs(x)
         return outputs @ self.outcomes if self.head == "classes" else outputs[:, 0]
 
-    def tensors(self) -> dict[str, np.ndarray]:
-        """Weights as the evaluator file names them: weight0 [in, out], bias0 [out], ..."""
+    def tensors(self, parameters: Mapping[str, Tensor] | None = None) -> dict[str, np.ndarray]:
+        """Weights as the evaluator file names them: weight0 [in, out], bias0 [out], ...; `parameters`: others than the
+        module's own, by the names that it gives them."""
+        parameters = parameters or dict(self.named_parameters())
         named: dict[str, np.ndarray] = {}
-        for k, layer in enumerate(self.layers):
-            named[f"weight{k}"] = layer.weight.detach().cpu().float().numpy().T.copy()
-            named[f"bias{k}"] = layer.bias.detach().cpu().float().numpy().copy()
+        for k in range(len(self.stack)):
+            named[f"weight{k}"] = parameters[f"stack.{k}.weight"].detach().cpu().float().numpy().T.copy()
+            named[f"bias{k}"] = parameters[f"stack.{k}.bias"].detach().cpu().float().numpy().copy()
         return named
 
-    def evaluator(self, trained: dict[str, Any] | None = None) -> Evaluator:
-        """This network as an evaluator."""
+    def evaluator(
+        self, trained: dict[str, Any] | None = None, parameters: Mapping[str, Tensor] | None = None
+    ) -> Evaluator:
+        """This network as an evaluator; `parameters` as in `tensors`."""
         return make_evaluator(
             self.game,
-            self.tensors(),
+            self.tensors(parameters),
             features=self.features,
             head=self.head,
             activation=self.activation,

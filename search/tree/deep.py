@@ -1,5 +1,5 @@
-"""Evaluators for deep searches: the same values as in `search/evaluators/leaf.py`, by kernels that carry nothing they
-do not need.
+"""Evaluators for deep searches: the values of `search/evaluators/leaf.py`, equal to rounding, by kernels that carry
+nothing they do not need.
 
 A recursive search passes its evaluator on at every node, and every array among its arguments costs a nanosecond. So
 here

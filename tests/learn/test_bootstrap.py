@@ -20,7 +20,7 @@ from search_learning import children, some_states, start
 from deltaw.envs.errors import InputError
 from deltaw.envs.path import make_path
 from deltaw.learn.bootstrapping.games import make_search
-from deltaw.learn.bootstrapping.pupil import NetworkPupil
+from deltaw.learn.bootstrapping.pupil import SearchedNetwork
 from deltaw.learn.bootstrapping.strap import node_error
 from deltaw.learn.learners import root_strap, td_leaf, tree_strap
 from deltaw.learn.workers.backend import Serial
@@ -153,8 +153,8 @@ def losses(evaluator: Evaluator, depth: int) -> list[Any]:
 
 def test_a_network_is_drawn_into_the_bounds_and_not_further():
     pupil = make("tree_strap", start(shape="network"), optimizer="sgd").pupil
-    assert isinstance(pupil, NetworkPupil)
-    rows = np.array([pupil.game.row(state) for state in some_states()])
+    assert isinstance(pupil, SearchedNetwork)
+    rows = np.array([pupil.network.game.row(state) for state in some_states()])
     before, _ = pupil.network.evaluator().values(rows)
     wide = np.stack([before - 0.1, before + 0.1], axis=1)
     assert pupil.learn(rows, wide, 0.1, 8, 0) == 0
@@ -170,7 +170,7 @@ def test_a_network_moves_by_the_mean_of_error_times_gradient():
     """One step of plain gradient descent, against central differences of the evaluator's values: here in the last
     bias."""
     pupil = make("tree_strap", start(shape="network"), optimizer="sgd").pupil
-    rows = np.array([pupil.game.row(state) for state in some_states()])
+    rows = np.array([pupil.network.game.row(state) for state in some_states()])
     bounds = np.array([[0.5, 0.75], [-np.inf, -0.25], [-1.0, 1.0], [-np.inf, np.inf]])[: len(rows)]
     bias = pupil.network.layers[-1].bias
 

@@ -15,7 +15,7 @@ from test_true_online import Replay, linear, tuples
 
 from deltaw.learn.learners import true_online
 from deltaw.learn.learners.td_backward import TraceUpdate
-from deltaw.learn.learners.td_linear import LinearTD, Options, learn_returns
+from deltaw.learn.learners.td_linear import Options, learn_returns, make
 from deltaw.learn.learners.td_sequential import gradient, learn, make_traces
 from deltaw.learn.steps.step_rules import make_rule
 from deltaw.learn.weights.linear import predict
@@ -261,21 +261,21 @@ class ForwardReplay(Replay):
 @pytest.mark.parametrize("start", [tuples(), linear("tic_tac_toe")], ids=["3-tuples", "lines"])
 def test_a_batch_of_one_game_is_sequential(start):
     options = Options(slots=1, plies=1, explore=0.2, step_rule="constant", step_size=0.003, step_size_end=0.003)
-    ours, naive = LinearTD(start, options, seed=5, budget=100, backend=Serial()), ForwardReplay(start, options, 5)
+    ours, naive = make(options, start, seed=5, budget=100, backend=Serial()), ForwardReplay(start, options, 5)
     for _ in range(250):
         ours.step()
         naive.ply_on()
     assert ours.games == naive.number > 20
-    np.testing.assert_allclose(ours.weight, naive.weight, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.updater.weight, naive.weight, rtol=1e-4, atol=1e-5)
     assert np.abs(naive.weight - start.leaf.weights.first[:, 0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("rule", ["tcl_exp", "autostep"])
 def test_workers_change_no_weight(rule):
     options = Options(slots=7, explore=0.2, step_rule=rule)
-    learners = [LinearTD(tuples(), options, seed=2, budget=100, backend=b) for b in (Serial(), Threads(3))]
+    learners = [make(options, tuples(), seed=2, budget=100, backend=b) for b in (Serial(), Threads(3))]
     for _ in range(20):
         for learner in learners:
             learner.step()
-    assert (learners[0].weight == learners[1].weight).all()
-    assert learners[0].weight.any()
+    assert (learners[0].updater.weight == learners[1].updater.weight).all()
+    assert learners[0].updater.weight.any()

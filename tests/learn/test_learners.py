@@ -54,3 +54,4 @@ def test_a_game_that_is_broken_off_is_learned_as_a_draw(case):
     for _ in range(100):
         ours.step()
     assert abs(ours.evaluator().opinion(game.rules.initial()).value) < 0.1
+    assert start.opinion(game.rules.initial()).value == pytest.approx(0.8), "the start itself must not change"

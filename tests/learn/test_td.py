@@ -286,7 +286,7 @@ def test_hand_gradient_is_autograd_is_central_differences(head, hidden, activati
         traces.errors[:] = 0.0
         learn(weights, int(game.rules.seat(state)), traces, 0.0, 0.0)
         hand = np.stack(
-            [np.concatenate([traces.first[:, k].ravel(), traces.dense[k]]) for k in range(len(traces.errors))]
+            [np.concatenate([traces.first.value[:, k].ravel(), traces.dense[k]]) for k in range(len(traces.errors))]
         )
         x = torch.from_numpy(naive_features(net, state))
         seat = int(game.rules.seat(state))

@@ -11,17 +11,18 @@ from search_learning import RATE, Toy, children, minimax, start
 
 from deltaw.envs.game import Game
 from deltaw.envs.turn import explore as explored_move
-from deltaw.learn.bootstrapping.games import Settings, make_position, make_search
+from deltaw.learn.bootstrapping.games import Settings, make_search, new_position
 from deltaw.learn.bootstrapping.strap import Step
 from deltaw.learn.learners import td_leaf
-from deltaw.learn.learners.td_leaf import make_trace, play_and_trace, returns_of
+from deltaw.learn.learners.td_leaf import make_leaf_trace, play_and_trace, returns_of
 from deltaw.search.tree.stack import NOBODY
 
 
 def traced(toy: Toy, depth: int, searches: int, trace: float, explore: float) -> np.ndarray:
     """The weights after so many searches of the compiled TDLeaf."""
-    search, position = make_search(toy.game, "alphabeta", depth, toy.leaf, toy.work), make_position(toy.game)
-    learning = (make_trace(len(toy.weight), toy.game.rules.width), trace, toy.rule, toy.samples, Step(RATE, 0.0, False))
+    search, position = make_search(toy.game, "alphabeta", depth, toy.leaf, toy.work), new_position(toy.game)
+    leaves = make_leaf_trace(len(toy.weight), toy.game.rules.width)
+    learning = (leaves, trace, toy.rule, toy.samples, Step(RATE, 0.0, False))
     settings, found = Settings(5, depth, explore, 0), np.zeros(toy.game.rules.width, np.int64)
     play_and_trace(toy.game.rules, search, toy.leaf, NOBODY, position, settings, *learning, searches, found)
     return toy.weight

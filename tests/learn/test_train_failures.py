@@ -18,9 +18,9 @@ from training_runs import LEARNERS, NEEDS, SMALL, assert_one_error, contents, cu
 
 from deltaw.envs.errors import InputError
 from deltaw.learn import train
-from deltaw.learn.learners.td_forward import ForwardTD
 from deltaw.learn.run.checkpoint import load_checkpoint
 from deltaw.learn.run.config import learner_module
+from deltaw.learn.selfplay.forward import ForwardTD
 from deltaw.learn.train import Run
 from deltaw.search.evaluators.evaluator import load_evaluator
 
@@ -33,7 +33,7 @@ def test_nan_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path, monkeypa
         updates.append(self.games)
         if len(updates) == 6:
             with torch.no_grad():
-                self.network.layers[0].weight[0, 0] = float("nan")
+                self.updater.network.layers[0].weight[0, 0] = float("nan")
         return scalars
 
     monkeypatch.setattr(ForwardTD, "_update", poisoned)

@@ -15,10 +15,11 @@ from deltaw.envs.bits import EXPLORE, EXPLORED_MOVE, random_unit, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.turn import roll
-from deltaw.learn.learners.true_online import Options, Traces, TrueOnlineTD, clear, learn, make, make_traces
+from deltaw.learn.learners.true_online import Options, Traces, TrueOnlineTD, learn, make, make_traces
 from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig, checked, learner_module
 from deltaw.learn.run.start import fresh, start_of
 from deltaw.learn.weights.linear import linear_weights
+from deltaw.learn.weights.trace import clear
 from deltaw.learn.workers.backend import Serial
 from deltaw.search.analysis.exhaustive import play_out
 from deltaw.search.evaluators.evaluator import Evaluator
@@ -153,10 +154,11 @@ def test_a_cleared_trace_starts_a_new_game():
     traces, weight = make_traces(SIZE, 4), start.copy()
     for index, value in random_episode(14):  # another game, whose trace and v_old must leave nothing behind
         learn(weight, traces, put(traces, index, value), 0.3, 0.9, 0.0)
-    assert clear(traces) > 0.0
-    assert not traces.eligibility.any()
-    assert not traces.known.any()
-    assert traces.length[0] == 0
+    assert traces.e.value.any()
+    clear(traces.e)
+    assert not traces.e.value.any()
+    assert not traces.e.known.any()
+    assert traces.e.length[0] == 0
     x = dense(episode)
     for t, (index, value) in enumerate(episode):
         following = 1.0 if t + 1 == len(x) else float(weight @ x[t + 1])
@@ -259,7 +261,7 @@ def test_the_learner_is_a_naive_replay(name):
     assert ours.games == naive.number
     assert (ours.position.row == naive.game.row(naive.state)).all()
     np.testing.assert_allclose(ours.weight, naive.weight, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(ours.traces.eligibility, naive.e, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.traces.e.value, naive.e, rtol=1e-4, atol=1e-5)
     assert np.abs(ours.weight - linear_weights(start, "")).max() > 1e-3
 
 
@@ -285,12 +287,12 @@ def test_a_restored_learner_goes_on_to_the_bit(name):
         first.step()
         second.step()
         second.step()
-    assert first.traces.length[0] > 0, "the test should stop in the middle of a game"
+    assert first.traces.e.length[0] > 0, "the test should stop in the middle of a game"
     second.restore(first.state())
     for _ in range(3):
         metrics = second.step()
     assert (second.weight == undisturbed.weight).all()
-    assert (second.traces.eligibility == undisturbed.traces.eligibility).all()
+    assert (second.traces.e.value == undisturbed.traces.e.value).all()
     assert metrics.games == undisturbed.games
     assert metrics.positions == undisturbed.positions == 6 * 37
 

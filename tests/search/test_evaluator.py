@@ -19,7 +19,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.learn.exports.export import random_positions
-from deltaw.learn.selfplay.lockstep import dense_features
+from deltaw.learn.selfplay.lockstep import dense
 from deltaw.learn.weights.networks import Network, network_of
 from deltaw.search.evaluators.evaluator import Evaluator, evaluate_rows, load_evaluator, make_evaluator, save_evaluator
 from deltaw.search.evaluators.leaf import REFRESH
@@ -60,11 +60,7 @@ def positions(name: str, count: int = 300) -> np.ndarray:
 def inputs(name: str) -> np.ndarray:
     """Dense features of `positions`."""
     game = games.load(name)
-    features = game.features()
-    dense = np.empty((len(positions(name)), features.num_features), np.float32)
-    work = (np.empty(features.max_active + 4, np.int32), np.empty(features.max_active + 4, np.float32))
-    dense_features(game.rules, np.array(features.spec, np.int64), positions(name), *work, dense)
-    return dense
+    return dense(game, game.features(), positions(name))
 
 
 def same(a: Evaluator, b: Evaluator) -> bool:

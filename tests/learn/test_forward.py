@@ -1,5 +1,5 @@
-"""The forward view for linear evaluators and n-tuples: its update against plain arithmetic, its average, its games, and
-going on."""
+"""The forward view, of linear evaluators, n-tuples and networks: its update against plain arithmetic, its average, its
+games, and going on."""
 
 from __future__ import annotations
 
@@ -14,27 +14,41 @@ import torch
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.learn.learner import Learner
-from deltaw.learn.learners.td_linear import LinearTD, Options, make
+from deltaw.learn.learners import td_forward, td_linear
+from deltaw.learn.learners.td_forward import loss_of
+from deltaw.learn.learners.td_linear import Options, make
 from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig
 from deltaw.learn.run.start import fresh
-from deltaw.learn.selfplay.lockstep import Settings
+from deltaw.learn.selfplay.forward import ForwardTD
+from deltaw.learn.selfplay.lockstep import Batch, Settings, dense
 from deltaw.learn.weights.average import EVERY, Average
+from deltaw.learn.weights.networks import network_of
 from deltaw.learn.workers.backend import Serial, Threads
 from deltaw.search.evaluators.evaluator import Evaluator
 
 SHAPES = {
     "tuples": EvaluatorConfig(hidden=[], head="tanh", tuples=TuplesConfig(lines=[3], walks=2, length=4)),
     "features": EvaluatorConfig(hidden=[], head="identity"),
+    "network": EvaluatorConfig(hidden=[8], head="tanh"),
 }
+LINEAR = ("tuples", "features")
 
 
 def start(kind: str, game: str = "tic_tac_toe") -> Evaluator:
     return fresh(games.load(game), games.load(game).default_features, SHAPES[kind], 3)
 
 
-def learner(kind: str, backend=None, **options) -> LinearTD:
+def learner(kind: str, backend=None, **options) -> ForwardTD:
     given = {"slots": 7, "plies": 6, "step_size": 0.05, "step_size_end": 0.01, "schedule": "linear"} | options
-    return make(Options(**given), start(kind), seed=5, budget=400, backend=backend or Serial())
+    module = td_forward if kind == "network" else td_linear
+    return module.make(module.Options(**given), start(kind), seed=5, budget=400, backend=backend or Serial())
+
+
+def next_batch(it: ForwardTD, explore: float, draw_score: float = 0.0) -> Batch:
+    """What the learner will learn from in its next step."""
+    twin = copy.copy(it.play)
+    twin.slots = type(it.play.slots)(*(a.copy() for a in it.play.slots))
+    return twin.play(Settings(5, it.options.trace, explore, 6, draw_score))
 
 
 def naive_update(evaluator: Evaluator, weight: np.ndarray, row: np.ndarray, target: float, rate: float) -> None:
@@ -54,35 +68,56 @@ def naive_update(evaluator: Evaluator, weight: np.ndarray, row: np.ndarray, targ
     weight += rate * (target - v) * slope * x
 
 
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("kind", LINEAR)
 def test_an_update_is_the_sum_over_positions_in_their_order(kind):
     it = learner(kind, step_rule="constant", schedule="constant", step_size=0.01, explore=0.2)
-    expected = it.weight.astype(float)
+    expected = it.updater.weight.astype(float)
     for _ in range(4):
-        twin = copy.copy(it.play)
-        twin.slots = type(it.play.slots)(*(a.copy() for a in it.play.slots))
-        batch = twin.play(Settings(5, it.options.trace, 0.2, 6))
+        batch = next_batch(it, 0.2)
         it.step()
         for row, target in zip(batch.rows, batch.targets[:, 0], strict=True):
-            naive_update(it.start, expected, row, float(target), 0.01)
-        np.testing.assert_allclose(it.weight, expected, atol=2e-6)
+            naive_update(it.updater.start, expected, row, float(target), 0.01)
+        np.testing.assert_allclose(it.updater.weight, expected, atol=2e-6)
     assert np.abs(expected).max() > 0.005
 
 
-@pytest.mark.parametrize("kind", SHAPES)
-@pytest.mark.parametrize("rule", ["constant", "tcl", "tcl_exp"])
-def test_the_same_for_any_number_of_workers(kind, rule):
-    one, two = learner(kind, step_rule=rule), learner(kind, Threads(2), step_rule=rule)
+def test_an_update_of_a_network_is_one_step_down_its_loss():
+    """With draws that count for the second player."""
+    it = learner("network", optimizer="sgd", schedule="constant", step_size=0.1, explore=0.2, draw_score=-0.5)
+    expected, drawn = network_of(start("network")), 0
+    for _ in range(8):
+        batch = next_batch(it, 0.2, -0.5)
+        it.step()
+        if not len(batch.rows):
+            continue
+        drawn += int((batch.results == 0).sum())
+        x = torch.from_numpy(dense(expected.game, expected.features, batch.rows))
+        slopes = torch.autograd.grad(loss_of(expected, x, torch.from_numpy(batch.targets)), list(expected.parameters()))
+        with torch.no_grad():
+            for parameter, slope in zip(expected.parameters(), slopes, strict=True):
+                parameter -= 0.1 * slope
+        for name, tensor in it.evaluator().tensors.items():
+            np.testing.assert_allclose(tensor, expected.tensors()[name], rtol=1e-4, atol=1e-6)
+    assert drawn > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(kind, {"step_rule": rule}) for kind in LINEAR for rule in ("constant", "tcl", "tcl_exp")] + [("network", {})],
+)
+def test_the_same_for_any_number_of_workers(kind, options):
+    one, two = learner(kind, **options), learner(kind, Threads(2), **options)
     for _ in range(5):
         assert one.step() == two.step()
-    np.testing.assert_array_equal(one.weight, two.weight)
+    for name, tensor in one.evaluator().tensors.items():
+        np.testing.assert_array_equal(tensor, two.evaluator().tensors[name])
 
 
 @pytest.mark.parametrize("cycles", [1, 3])
 @pytest.mark.parametrize("kind", SHAPES)
 def test_a_resumed_run_goes_on_exactly(kind, cycles):
     """Through the bytes of a checkpoint."""
-    options = {"step_rule": "tcl", "average": 0.99, "cycles": cycles}
+    options = {"average": 0.99, "cycles": cycles} | ({"step_rule": "tcl"} if kind in LINEAR else {})
     whole, first = learner(kind, **options), learner(kind, **options)
     for _ in range(2 * EVERY + 5):
         whole.step()
@@ -99,43 +134,60 @@ def test_a_resumed_run_goes_on_exactly(kind, cycles):
     np.testing.assert_array_equal(second.evaluator().tensors["weight0"], whole.evaluator().tensors["weight0"])
 
 
-def test_every_cycle_begins_with_the_first_step_size_and_without_memory():
+def remembered(it: ForwardTD) -> float:
+    """A sum over the updates of this cycle."""
+    if isinstance(it.updater, td_linear.LinearUpdater):
+        return float(it.updater.rule.memory[1].sum())
+    return max((float(kept["step"]) for kept in it.updater.optimizer.state.values()), default=0.0)
+
+
+@pytest.mark.parametrize("kind", ["tuples", "network"])
+def test_every_cycle_begins_with_the_first_step_size_and_without_memory(kind):
     """And goes on with the weights; beyond the budget the last cycle stays at its end."""
-    it = learner("tuples", step_rule="tcl", cycles=4)  # 100 games each, from 0.05 to 0.01
+    it = learner(kind, cycles=4, **({"step_rule": "tcl"} if kind == "tuples" else {}))  # 100 games each, 0.05 to 0.01
     cycle = 0
     while it.games < 420:
-        before, total = it.weight.copy(), float(it.rule.memory[1].sum())
+        before, total = it.evaluator().tensors["weight0"], remembered(it)
         rate = it.step().scalars.get("train/step_size")
         if rate is None:  # no game ended
             continue
         assert rate == pytest.approx(0.05 - 0.04 * min(it.games / 100 - min(it.games // 100, 3), 1))
         begins = min(it.games // 100, 3) > cycle
-        assert (it.rule.memory[1].sum() < total) == begins
+        assert (remembered(it) < total) == begins
         if begins:
-            assert 0 < np.abs(it.weight - before).max() < np.abs(before).max()
+            assert 0 < np.abs(it.evaluator().tensors["weight0"] - before).max() < np.abs(before).max()
         cycle += begins
     assert cycle == 3
 
 
-def test_the_average_is_that_of_the_definition():
-    source = np.zeros(3, np.float32)
-    average, expected, rng = Average(source, 0.999), np.zeros(3), np.random.default_rng(1)
-    for u in range(1, 20 * EVERY + 1):
-        source += rng.normal(size=3).astype(np.float32)
+@pytest.mark.parametrize("every", [1, EVERY])
+def test_the_average_is_that_of_the_definition(every):
+    source = torch.zeros(3)
+    average, expected, rng = Average({"w": source}, 0.999, every), np.zeros(3), np.random.default_rng(1)
+    for u in range(1, 20 * every + 1):
+        source += torch.from_numpy(rng.normal(size=3)).float()
         average.update()
-        if u % EVERY == 0:
-            decay = min(0.999**EVERY, u / (u + 10 * EVERY))
-            expected = decay * expected + (1 - decay) * source
-    np.testing.assert_allclose(average.weight, expected, rtol=1e-4)
-    assert np.abs(average.weight - source).max() > 0.1
+        if u % every == 0:
+            decay = min(0.999**every, u / (u + 10 * every))
+            expected = decay * expected + (1 - decay) * source.numpy()
+    np.testing.assert_allclose(average.weights["w"], expected, rtol=1e-4)
+    assert (average.weights["w"] - source).abs().max() > 0.1
 
 
 def test_without_a_decay_the_average_is_the_weights_themselves():
-    source = np.ones(3, np.float32)
-    average = Average(source, 0.0)
+    source = torch.ones(3)
+    average = Average({"w": source}, 0.0)
     source[1] = 5
     average.update()
-    np.testing.assert_array_equal(average.weight, source)
+    assert (average.weights["w"] == source).all()
+
+
+def test_a_restored_average_is_where_the_weights_are():
+    """A checkpoint is read onto the CPU, and the weights may be on a device."""
+    average = Average({"w": torch.zeros(3, device="meta")}, 0.9)
+    average.restore({"w": torch.ones(3)})
+    average.update()
+    assert average.weights["w"].device.type == "meta"
 
 
 def test_it_learns_tic_tac_toe_from_nothing():
@@ -150,7 +202,7 @@ def test_it_learns_tic_tac_toe_from_nothing():
     while it.games < 3000:
         late = it.step().scalars["train/td_error"]
     assert late < 0.7 * max(early)
-    game = it.start.game
+    game = it.play.game
     assert match(game, player_of(game, it.evaluator(), "it"), RandomPlayer(game), 400, 3).mean > 0.7
 
 
@@ -162,7 +214,7 @@ def test_a_draw_that_counts_as_a_loss_keeps_the_first_mover_from_settling_for_it
         it.budget = 3000
         while it.games < 3000:
             it.step()
-        game = it.start.game
+        game = it.play.game
         values.append(float(it.evaluator().values(game.row(game.rules.initial())[None])[0][0]))
     assert values[0] < -0.3 < values[1] < 0.5 < values[2]
 
@@ -171,6 +223,12 @@ def test_a_draw_that_counts_as_a_loss_keeps_the_first_mover_from_settling_for_it
 def test_a_score_of_draws_beyond_a_win_is_refused(score):
     with pytest.raises(InputError, match=rf"learner.draw_score={score} is outside -1 .. 1"):
         learner("tuples", draw_score=score)
+
+
+def test_a_score_of_draws_is_refused_where_draws_are_an_outcome():
+    classes = fresh(games.load("tic_tac_toe"), "lines", EvaluatorConfig(hidden=[5], head="classes"), 1)
+    with pytest.raises(InputError, match=r"learner.draw_score=-0.5 means nothing for evaluator.head=classes"):
+        td_forward.make(td_forward.Options(draw_score=-0.5), classes, seed=1, budget=10, backend=Serial())
 
 
 def test_what_it_cannot_train_is_refused():
