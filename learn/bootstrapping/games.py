@@ -26,7 +26,7 @@ from deltaw.envs.bits import EXPLORE, TIE, random_word
 from deltaw.envs.control import FOREVER, LIMIT, NODES, make_control
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
-from deltaw.envs.path import follow, reach
+from deltaw.envs.path import follow, is_drawn, reach, step_back
 from deltaw.envs.turn import end, explore, open_game, value_for
 from deltaw.learn.selfplay.lockstep import go_on
 from deltaw.learn.selfplay.online import Position, make_position
@@ -188,11 +188,17 @@ def search_pruned(rules, leaf, visitor, path, state, depth, version, desk):
 
 @kernel
 def end_of_line(rules, state, desk):
-    """The state at the end of the best line that `search_pruned` has found from `state`."""
-    line = desk.memory.frames[0, line_start(rules) :]
+    """(the state at the end of the best line that `search_pruned` has just found from `state`, whether a repetition
+    ends the game there)."""
+    line, path = desk.memory.frames[0, line_start(rules) :], path_in(desk.memory.control)
     for i in range(line[0]):
+        if i > 0:
+            reach(rules, path, state)
         state = rules.play(state, line[1 + i])
-    return state
+    drawn = is_drawn(rules, path, state)
+    for _ in range(line[0] - 1):
+        step_back(rules, path)
+    return state, drawn
 
 
 # --- self-play ----------------------------------------------------------------------------------------------------

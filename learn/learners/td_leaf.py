@@ -61,12 +61,14 @@ class LeafTrace(NamedTuple):
     gathered: np.ndarray
     """float64 [F + 1]: the values of its entries, side by side"""
     flags: np.ndarray
-    """int64 [2]: whether there is a leaf that waits for the next search; whether the move after it was random"""
+    """int64 [2]: NOTHING, LEAF or DRAWN: whether a leaf waits for the next search, and whether a repetition ended its
+    line; whether the move after it was random"""
     leaf: np.ndarray
     """int64 [W]: the leaf that waits"""
 
 
 WAITING, RANDOM = range(2)
+NOTHING, LEAF, DRAWN = range(3)
 
 
 def make_leaf_trace(weights: int, width: int) -> LeafTrace:
@@ -96,7 +98,7 @@ def fade(trace, factor):
 def learn_from_leaf(rules, weights, target, last, trace, decay, rule, samples, step):
     """The module's update: the leaf that waits, and those before it, learn that White's value has become `target`.
     `last`: the game is over."""
-    if trace.flags[WAITING] == 0:
+    if trace.flags[WAITING] == NOTHING:
         return
     if trace.flags[RANDOM] != 0 and not last:
         clear(trace.e)
@@ -104,6 +106,7 @@ def learn_from_leaf(rules, weights, target, last, trace, decay, rule, samples, s
     state = rules.load(trace.leaf)
     sign = 1.0 if rules.seat(state) == 0 else -1.0
     over, result = rules.outcome(state)
+    over = over or trace.flags[WAITING] == DRAWN
     own = np.float64(result)
     e = trace.e
     fade(e, decay)
@@ -120,40 +123,41 @@ def learn_from_leaf(rules, weights, target, last, trace, decay, rule, samples, s
 
 @kernel
 def look_for_leaf(rules, search, leaf, position, settings, nobody, out):
-    """Searches the position: (White's value, index of the best move); the best line's last position to out [W]. Notes
-    the error of the root."""
+    """Searches the position: (White's value, index of the best move, whether the best line ends with a repetition); the
+    line's last position to out [W]. Notes the error of the root."""
     state, value, best = look(rules, search, leaf, nobody, position, settings)
-    rules.store(end_of_line(rules, state, search.desk), out)
+    last, drawn = end_of_line(rules, state, search.desk)
+    rules.store(last, out)
     own = leaf.evaluate(rules, leaf.weights, state, search.desk.work)
     position.sums[ERROR] += (value - own) ** 2
     position.sums[KNOWN] += 1.0
-    return value if rules.seat(state) == 0 else -value, best
+    return value if rules.seat(state) == 0 else -value, best, drawn
 
 
 @kernel
 def play_and_trace(rules, search, leaf, nobody, position, settings, trace, decay, rule, samples, step, searches, found):
     """Self-play with an update after every search; found [W] is scratch."""
     for _ in range(searches):
-        value, best = look_for_leaf(rules, search, leaf, position, settings, nobody, found)
-        position.sums[OUTSIDE] += trace.flags[WAITING] * (1 - trace.flags[RANDOM])
+        value, best, drawn = look_for_leaf(rules, search, leaf, position, settings, nobody, found)
+        position.sums[OUTSIDE] += (trace.flags[WAITING] != NOTHING) * (1 - trace.flags[RANDOM])
         learn_from_leaf(rules, leaf.weights, value, False, trace, decay, rule, samples, step)
         trace.leaf[:] = found
         explored, over, result = move_on(rules, search.desk.root, position, settings, best)
-        trace.flags[WAITING], trace.flags[RANDOM] = 1, explored
+        trace.flags[WAITING], trace.flags[RANDOM] = DRAWN if drawn else LEAF, explored
         if over:
             position.sums[OUTSIDE] += 1.0
             learn_from_leaf(rules, leaf.weights, result, True, trace, decay, rule, samples, step)
             clear(trace.e)
-            trace.flags[WAITING] = 0
+            trace.flags[WAITING] = NOTHING
 
 
 @kernel
 def play_to_leaf(rules, search, leaf, nobody, position, settings, out):
-    """One search and one move, with nothing learned: (White's value, whether the move was random, whether the game is
-    over, its result for White)."""
-    value, best = look_for_leaf(rules, search, leaf, position, settings, nobody, out)
+    """One search and one move, with nothing learned: (White's value, whether a repetition ended the best line, whether
+    the move was random, whether the game is over, its result for White)."""
+    value, best, drawn = look_for_leaf(rules, search, leaf, position, settings, nobody, out)
     explored, over, result = move_on(rules, search.desk.root, position, settings, best)
-    return value, explored, over, result
+    return value, drawn, explored, over, result
 
 
 @kernel
@@ -176,6 +180,8 @@ class Played(NamedTuple):
     value: float
     """White's, of the search"""
     explored: bool
+    drawn: bool = False
+    """a repetition ended its line: nothing can be learned of the leaf"""
 
 
 def returns_of(played: list[Played], result: float, trace: float) -> tuple[np.ndarray, np.ndarray]:
@@ -187,12 +193,13 @@ def returns_of(played: list[Played], result: float, trace: float) -> tuple[np.nd
     rows, targets, target = [], [], result
     for t in range(len(played) - 1, -1, -1):
         broken = played[t].explored and t < len(played) - 1
-        if not broken:
+        if not broken and not played[t].drawn:
             rows.append(played[t].row)
             targets.append(target)
         keep = 0.0 if broken else trace
         target = (1.0 - keep) * played[t].value + keep * target
-    return np.array(rows), np.array(targets)
+    width = len(played[0].row)
+    return np.array(rows, np.int64).reshape(-1, width), np.array(targets, float)
 
 
 # --- the learner --------------------------------------------------------------------------------------------------
@@ -231,8 +238,8 @@ class LeafTD(Searched):
         targets: list[np.ndarray] = []
         searches = 0
         while searches < options.searches or played:
-            value, explored, over, result = play_to_leaf(*self._arguments(), self._found)
-            played.append(Played(self._found.copy(), float(value), bool(explored)))
+            value, drawn, explored, over, result = play_to_leaf(*self._arguments(), self._found)
+            played.append(Played(self._found.copy(), float(value), bool(explored), bool(drawn)))
             searches += 1
             if over:
                 for part, whole in zip(returns_of(played, float(result), options.trace), (rows, targets), strict=True):
@@ -242,6 +249,8 @@ class LeafTD(Searched):
         signs = np.zeros(len(leaves))
         signs_of(self.game.rules, leaves, signs)
         goals = (signs * np.concatenate(targets))[signs != 0]
+        if not len(goals):  # repetitions and finished games teach nothing
+            return
         bounds = np.stack([goals, goals], axis=1)
         updates = pupil.average.updates
         self.position.sums[OUTSIDE] += pupil.learn(leaves[signs != 0], bounds, rate, options.batch, updates)

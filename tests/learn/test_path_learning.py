@@ -12,11 +12,15 @@ from deltaw.envs.bits import WORLD, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import FORBIDDEN
 from deltaw.envs.turn import explore, roll
+from deltaw.learn.bootstrapping.strap import Step
 from deltaw.learn.learner import Learner
+from deltaw.learn.learners.td_leaf import DRAWN as DRAWN_LINE
+from deltaw.learn.learners.td_leaf import LEAF, learn_from_leaf, play_to_leaf
 from deltaw.learn.run.config import EvaluatorConfig, learner_module
 from deltaw.learn.run.start import fresh
 from deltaw.learn.selfplay.lockstep import SelfPlay, Settings, new_slots
 from deltaw.learn.weights.population import stack
+from deltaw.learn.weights.trace import clear
 from deltaw.learn.workers.backend import Serial
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 from deltaw.search.players.plies import WORLDS
@@ -130,3 +134,20 @@ def test_self_play_does_not_look_at_the_hidden_card():
         assert length == 1 + (means[1] > means[0])  # after a bet there is one more position
         bets.append(means[1] > means[0])
     assert 0.1 < np.mean(bets) < 0.9
+
+
+def test_tdleaf_learns_nothing_from_a_leaf_that_a_repetition_ends():
+    """The value of such a line is a draw, whatever the evaluator thinks of its last position."""
+    ours, ended = learner("td_leaf", DRAWN), 0
+    for _ in range(300):
+        _, drawn, *_ = play_to_leaf(*ours._arguments(), ours._found)
+        ended += drawn
+        for waiting in (LEAF, DRAWN_LINE):
+            ours.trace.leaf[:], ours.trace.flags[:] = ours._found, (waiting, 0)
+            clear(ours.trace.e)
+            before, step = ours.pupil.weight.copy(), Step(0.1, 0.0, False)
+            settings = (0.7, ours.pupil.rule, ours._samples, step)
+            learn_from_leaf(DRAWN.rules, ours.pupil.leaf.weights, 0.0, False, ours.trace, *settings)
+            over = DRAWN.rules.outcome(DRAWN.unrow(ours._found))[0]
+            assert np.array_equal(before, ours.pupil.weight) == (waiting == DRAWN_LINE or over)
+    assert ended > 10
