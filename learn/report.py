@@ -24,7 +24,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.turn import roll
 from deltaw.learn.selfplay.sample import SAMPLE_SEED, Sample, outcome_values, play_sample, reliability, scores, typical
 from deltaw.learn.watch.charts import error_chart, reliability_chart, strength_chart, value_chart
-from deltaw.learn.watch.curves import AXES, Curve, read_records, read_yaml
+from deltaw.learn.watch.curves import AXES, Curve, headline_opponent, read_records, read_yaml
 from deltaw.learn.watch.pictures import (
     FAINT,
     INK,
@@ -157,10 +157,12 @@ def kind_text(evaluator: Evaluator) -> str:
 
 
 def headline(run: Run) -> str:
-    """The run in one line: learner, games, minutes, and the last measurement against its first opponent."""
+    """The run in one line: learner, games, minutes, and the last measurement against its headline's opponent."""
     parts = [learner_name(run), f"{run.games:,} games"]
     if run.records:
-        last = run.against(run.opponents[0])[-1]
+        measure = run.settings.get("measure")
+        against = measure.get("against") if isinstance(measure, dict) else None
+        last = run.against(headline_opponent(run.records, against))[-1]
         parts[1] += f" in {f'{run.seconds / 60:.1f} minutes' if run.seconds >= 100 else f'{run.seconds:.1f} seconds'}"
         parts.append(f"{last['ppg']:+.3f} ± {last['standard_error']:.3f} points a game against {last['opponent']}")
     return ", ".join(part for part in parts if part)

@@ -19,6 +19,8 @@ from deltaw.search.players.spec import parse_search
 INTERVAL = 1.96
 """standard errors to either side of a 95 % interval"""
 
+PAST = "past_1_"
+"""how the names of past selves begin"""
 MEASURE_SEED = 20_260_101
 """dice of the measurements: the same at every point of a curve, and never those of self-play"""
 
@@ -116,7 +118,7 @@ class PastSelves:
 
 def past_name(k: int) -> str:
     """The past self at 1/2^k of the games."""
-    return f"past_1_{2**k}"
+    return f"{PAST}{2**k}"
 
 
 class StrengthLog:

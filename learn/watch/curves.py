@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from deltaw.envs.errors import InputError
-from deltaw.learn.run.strength import INTERVAL
+from deltaw.learn.run.strength import INTERVAL, PAST
 
 T = TypeVar("T")
 STYLES = ("-", "--", ":", "-.")
@@ -56,8 +56,15 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def first_opponent(path: Path) -> str:
-    return str(read_records(path)[0]["opponent"])
+def headline_opponent(records: Sequence[dict[str, Any]], against: Any = None) -> str:
+    """Whom a run's headline is about: `against`, which is its `measure.against`, where it was measured; else the last
+    opponent that is no past self and was met at 1 ply, since opponents stand from the weakest to the strongest."""
+    names = list(dict.fromkeys(str(record["opponent"]) for record in records))
+    if against in names:
+        return str(against)
+    named = [name for name in names if not name.startswith(PAST)]
+    at_one_ply = [name for name in named if not any(name.startswith(f"{other}_") for other in named)]
+    return (at_one_ply or names)[-1]
 
 
 def read_curve(path: Path, opponent: str, from_games: int) -> Curve:

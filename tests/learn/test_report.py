@@ -23,7 +23,7 @@ from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig
 from deltaw.learn.run.start import fresh
 from deltaw.learn.selfplay.sample import Reliability
 from deltaw.learn.watch.charts import reliability_chart, strength_chart
-from deltaw.learn.watch.curves import Curve
+from deltaw.learn.watch.curves import Curve, headline_opponent
 from deltaw.learn.watch.report_board import (
     PARTS,
     Drawing,
@@ -146,6 +146,16 @@ def charts(page: Page) -> list[ElementTree.Element]:
     return [ElementTree.fromstring(base64.b64decode(source.removeprefix(prefix))) for source in sources]
 
 
+def test_whom_the_headline_is_about():
+    """The strongest opponent at 1 ply, or the one that the configuration names; never a past self."""
+    names = ["random", "random_depth_8", "pubeval", "pubeval_depth_8", "past_1_2", "past_1_4"]
+    records = [{"opponent": name} for name in names]
+    assert headline_opponent(records) == "pubeval"
+    assert headline_opponent(records, "random") == "random"
+    assert headline_opponent(records, "nobody") == "pubeval"
+    assert headline_opponent(records[-2:]) == "past_1_4"
+
+
 @pytest.fixture
 def run(tmp_path) -> Path:
     return write_run(tmp_path, random_evaluator(TIC_TAC_TOE, 3))
@@ -155,7 +165,7 @@ def test_it_says_what_was_trained(run):
     text = Page(report(read_run(run))).text
     for said in (
         "Tic-tac-toe: network of 8 relu units over 24 features",
-        "td_forward, 3,000 games in 60.0 seconds, +0.300 ± 0.010 points a game against random",
+        "td_forward, 3,000 games in 60.0 seconds, +0.300 ± 0.010 points a game against <wizard>",
         "deltaw train game=tic_tac_toe 'learner.note=a b'",
         "3,000 of 4,000 (going on, or stopped)",
         "</pre><script>alert(1)</script>",
