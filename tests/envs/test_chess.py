@@ -295,6 +295,7 @@ def test_bad_epd(line, message):
         (KIWIPETE, "OO", "e1g1"),
         (KIWIPETE, "e1h1", "e1g1"),
         (KIWIPETE, "Qf6", "f3f6"),
+        (KIWIPETE, "e2xa6", "e2a6"),
         (KIWIPETE, "d5e6+", "d5e6"),
         (PROMOTING, "g1Q+", "g2g1q"),
         (PROMOTING, "gxf1=N+", "g2f1n"),

@@ -289,7 +289,7 @@ def kind_of(state: State, square: int) -> str:
 
 
 _CASTLING = re.compile("[O0o](-?[O0o]){1,2}")
-_UCI = re.compile("([a-h][1-8])([a-h][1-8])([nbrqNBRQ]?)")
+_UCI = re.compile("([a-h][1-8])[x:-]?([a-h][1-8])=?([nbrqNBRQ]?)")
 _SAN = re.compile("([NBRQKP]?)([a-h]?)([1-8]?)[x:-]?([a-h][1-8])(?:=?\\(?([NBRQ])\\)?)?")
 
 
@@ -315,8 +315,9 @@ def _listed(state: State, some: Iterable[int], legal: list[int]) -> str:
 
 def _fitting(state: State, legal: list[int], word: str) -> list[int]:
     """The legal moves that `word` can mean."""
-    if _UCI.fullmatch(word):
-        return [move for move in legal if word.lower() in (uci(state, move), uci(state, move, chess960=True))]
+    if squares := _UCI.fullmatch(word):
+        name = "".join(squares.groups()).lower()
+        return [move for move in legal if name in (uci(state, move), uci(state, move, chess960=True))]
     if _CASTLING.fullmatch(word):
         right = len(re.findall("[O0o]", word)) == 2
         return [move for move in legal if is_castling(state, move) and (move >> 6 & 63 > move & 63) == right]
