@@ -36,7 +36,7 @@ from deltaw.learn.weights.linear import linear_weights, predict, with_weights
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.matches.match import paired
 from deltaw.search.players.players import Decisions, Player
-from deltaw.search.players.plies import make_bench, score_moves
+from deltaw.search.players.plies import ALL_MOVES, ONE_PLY, make_bench, score_moves
 
 POSITIONS = ("own", "both")
 
@@ -207,7 +207,7 @@ def decide(rules, memory, me, seed, number, rolled, bench):
 @kernel
 def own_move(rules, leaf, weight, memory, me, number, settings, rolled, bench):
     """Choose at 1 ply, or explore, and learn; returns (over, result for me)."""
-    n, best = score_moves(rules, leaf, rules.load(rolled), 1, 0, 0.0, bench)
+    n, best = score_moves(rules, leaf, rules.load(rolled), ONE_PLY, ALL_MOVES, 0.0, bench)
     best, explored = explore(settings.seed, number, memory.place[0], settings.explore, n, best)
     chosen = bench.rows[0, best]
     return move_on(rules, leaf.weights, weight, memory, me, settings, rolled, chosen, explored, True, bench)

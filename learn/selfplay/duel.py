@@ -27,7 +27,7 @@ from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import Leaf, Weights, evaluate_linear
 from deltaw.search.matches.match import default_opening_plies
-from deltaw.search.players.plies import Bench, find_reply, make_bench, score_moves
+from deltaw.search.players.plies import ALL_MOVES, ONE_PLY, Bench, find_reply, make_bench, score_moves
 
 
 class Games(NamedTuple):
@@ -147,6 +147,6 @@ def choose_best(rules, leaf, r, state, seed, game, ply, bench):
     own = Leaf(leaf.evaluate, member(leaf.weights, r), leaf.expect)
     if rules.hidden:
         bench.word[0] = random_word(seed, game, ply, WORLD)
-        return score_moves(rules, own, state, 1, 0, 0.0, bench)[1]
+        return score_moves(rules, own, state, ONE_PLY, ALL_MOVES, 0.0, bench)[1]
     own.expect(rules, own.weights, state, bench.work)
     return find_reply(rules, own, bench.path, state, bench.moves[0], bench.rows[0], bench.work)[1]

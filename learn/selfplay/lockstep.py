@@ -31,7 +31,7 @@ from deltaw.envs.turn import end, explore, roll, value_for
 from deltaw.learn.weights.population import member
 from deltaw.learn.workers.backend import Backend, Serial, Shared
 from deltaw.search.evaluators.leaf import CLASSES, Leaf, forget
-from deltaw.search.players.plies import make_bench, score_moves
+from deltaw.search.players.plies import ALL_MOVES, ONE_PLY, make_bench, score_moves
 
 
 class Slots(NamedTuple):
@@ -196,7 +196,7 @@ def dense(game: Game, features: FeatureSet, rows: np.ndarray) -> np.ndarray:
 @kernel
 def play_slots(rules, leaf, slots, assign, stride, settings, bench, rows, targets, outputs, ended):
     """Move every slot on by settings.plies positions; append finished games. Returns (positions, games)."""
-    n, games = 0, 0
+    n, games = np.int64(0), 0  # a literal 0 would compile `lambda_returns` twice
     for slot in range(len(slots.game)):
         for _ in range(settings.plies):
             if slots.ply[slot] == 0:
@@ -263,7 +263,7 @@ def take_turn(rules, leaf, state, seed, game, ply, probability, bench):
     it is random, whether the game is over, its result for seat 0). The decision joins bench.path."""
     bench.word[0] = random_word(seed, game, ply, WORLD)
     decision = roll(rules, state, seed, game, ply)
-    n, best = score_moves(rules, leaf, decision, 1, 0, 0.0, bench)
+    n, best = score_moves(rules, leaf, decision, ONE_PLY, ALL_MOVES, 0.0, bench)
     best, explored = explore(seed, game, ply, probability, n, best)
     child = rules.load(bench.rows[0, best])
     reach(rules, bench.path, decision)

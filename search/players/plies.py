@@ -31,6 +31,8 @@ WORLDS = 16
 """states that a decision is averaged over where something is hidden"""
 MARGIN = 0.2
 """... and only those at most this much worse than the best at 1 ply, in outcome units"""
+ONE_PLY, ALL_MOVES = np.int64(1), np.int64(0)
+"""`plies` and `candidates` as kernels pass them: for literals Numba would compile everything below once more"""
 
 
 def ply_label(plies: int) -> str:
@@ -145,9 +147,9 @@ def score_worlds(rules, leaf, state, plies, bench):
     totals, n = np.zeros(len(bench.values)), 0
     for world in range(WORLDS):
         dealt = rules.determinize(state, random_word(bench.word[0], world, 0, WORLD))
-        n = score_state(rules, leaf, dealt, plies, 0, 0.0, bench)
+        n = score_state(rules, leaf, dealt, plies, ALL_MOVES, 0.0, bench)
         totals += bench.values
-    score_state(rules, leaf, state, 1, 0, 0.0, bench)  # results and outputs are those of the true state
+    score_state(rules, leaf, state, ONE_PLY, ALL_MOVES, 0.0, bench)  # results and outputs are those of the true state
     bench.values[:n] = totals[:n] / WORLDS
     return n
 
@@ -208,7 +210,7 @@ def survey(rules, leaf, state, plies, candidates, margin, bench, outputs, depths
     totals, shown, n = np.zeros(len(bench.values)), np.zeros_like(outputs), 0
     for world in range(WORLDS):
         dealt = rules.determinize(state, random_word(bench.word[0], world, 0, WORLD))
-        n = survey_state(rules, leaf, dealt, plies, 0, 0.0, bench, outputs, depths)
+        n = survey_state(rules, leaf, dealt, plies, ALL_MOVES, 0.0, bench, outputs, depths)
         totals += bench.values
         shown += outputs
     expand(rules, bench.path, state, bench.moves[0], bench.rows[0])
