@@ -120,7 +120,7 @@ def parser_of(module: ModuleType) -> Parser:
 
 # --- commands of the README that take seconds, and those that take minutes in miniature -------------------------------
 
-SMALLER = {"--games": "4", "--seconds": "0.05", "--positions": "4"}
+SMALLER = {"--games": "4", "--seconds": "0.05", "--positions": "4", "--rollout": "4"}
 """settings that take long, and what they become here"""
 TYPED = ["hint", "quit"]
 FILE_NAMES = r"\.(png|html|svg|safetensors|mat|ggf)$"

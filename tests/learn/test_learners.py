@@ -17,7 +17,7 @@ from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 KNOBS = {
     "td_forward": {"optimizer": "sgd", "slots": 4},
     "td_linear": {"step_rule": "constant", "slots": 4},
-    "td_backward": {"slots": 2},
+    "td_backward": {"slots": 2, "plies": 12},
     "td_sequential": {"plies": 50},
     "true_online": {"plies": 50},
     "dynamic": {"positions": "both"},
