@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import math
 from typing import Any
 
@@ -57,8 +58,17 @@ def test_treestrap_on_the_root_alone_is_rootstrap():
     assert not (root.pupil.weight == make("root_strap").pupil.weight).all()
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("knobs", [{"step_rule": "tcl"}, {"average": 0.9}, {"shape": "network", "average": 0.5}])
+NETWORK = {"shape": "network", "average": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs"),
+    [
+        *itertools.product(METHODS, [{"step_rule": "tcl"}, {"average": 0.9}]),
+        *itertools.product(("root_strap", "tree_strap"), [NETWORK]),
+        pytest.param("td_leaf", NETWORK, marks=pytest.mark.slow),
+    ],
+)
 def test_a_learner_goes_on_exactly(name, knobs):
     knobs = dict(knobs)
     evaluator = start(shape=knobs.pop("shape", "lines"))

@@ -26,7 +26,6 @@ from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 from deltaw.search.players.plies import WORLDS
 
 DRAWN, FORBIDS, CARD = corridor(3), corridor(FORBIDDEN), one_card()
-each_game = pytest.mark.parametrize("game", [DRAWN, FORBIDS, CARD], ids=lambda game: game.name)
 
 KNOBS = {
     "td_linear": {"slots": 4},
@@ -98,8 +97,17 @@ def learner(name: str, game) -> Learner:
     return module.make(options, start, seed=1, budget=10_000_000, backend=Serial())
 
 
-@each_game
-@pytest.mark.parametrize("name", KNOBS)
+def cases() -> list:
+    """Every learner where positions come again, one for each of the other games; the rest is slow."""
+    quick = ((DRAWN, KNOBS), (FORBIDS, ("td_linear",)), (CARD, ("td_linear", "td_leaf", "tree_strap")))
+    return [
+        pytest.param(name, game, marks=() if name in names else pytest.mark.slow, id=f"{name}-{game.name}")
+        for game, names in quick
+        for name in KNOBS
+    ]
+
+
+@pytest.mark.parametrize(("name", "game"), cases())
 def test_learners_play_such_games_and_go_on_exactly(name, game):
     if "depth" in KNOBS[name] and game is CARD:
         with pytest.raises(InputError, match="chance"):  # it searches, and would see the other card

@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 from conftest import python_state
-from hydra import compose, initialize_config_module
+from training_runs import config
 
 from deltaw.envs import games
 from deltaw.envs.bits import EXPLORE, EXPLORED_MOVE, random_unit, random_word
@@ -16,7 +16,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.turn import roll
 from deltaw.learn.learners.true_online import Options, Traces, TrueOnlineTD, learn, make, make_traces
-from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig, checked, learner_module
+from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig, learner_module
 from deltaw.learn.run.start import fresh, start_of
 from deltaw.learn.weights.linear import linear_weights
 from deltaw.learn.weights.trace import clear
@@ -243,8 +243,6 @@ class Replay:
 
 STARTS = {
     "backgammon": lambda: linear("backgammon"),
-    "tic_tac_toe": lambda: linear("tic_tac_toe"),
-    "nim": lambda: linear("nim"),
     "3-tuples": tuples,
 }
 
@@ -359,8 +357,7 @@ def test_bad_options_are_one_line(option, message):
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_the_tic_tac_toe_preset_never_loses(seed):
     """At 1 ply, whatever the opponent plays and whichever of equally good moves it takes itself, from either seat."""
-    with initialize_config_module("deltaw.conf", version_base="1.3"):
-        run = checked(compose("train", overrides=["experiment=tic_tac_toe", f"seed={seed}"]))
+    run = config("experiment=tic_tac_toe", f"seed={seed}")
     name, options = run.learner
     game = games.load(run.game.name)
     ours = learner_module(name).make(options, start_of(game, run), seed=seed, budget=run.games, backend=Serial())
