@@ -9,6 +9,7 @@ import re
 
 import pytest
 from conftest import ROOT, random_game
+from game_names import every_game
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
@@ -79,7 +80,7 @@ def test_the_pages_examples_are_read():
     assert len(record.events) == 4
 
 
-@pytest.mark.parametrize("name", games.names())
+@every_game
 def test_the_page_names_every_kind_of_file(name):
     assert all(f"`{ending}`" in PAGE for ending in formats(games.load(name)))
 
@@ -232,7 +233,7 @@ def test_bad_ggf(change, message):
 # --- files of games -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", games.names())
+@every_game
 def test_games_come_back_from_every_kind_of_file(name, tmp_path):
     """Moves, positions and results; names where the format has them; a second writing gives the same text."""
     game = games.load(name)

@@ -19,7 +19,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import ROOT, python_state
-from front_games import choose, each_game
+from front_games import choose
+from game_names import some_games
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
@@ -50,7 +51,7 @@ def contrib():
     torch.set_num_threads(threads)
 
 
-@each_game
+@some_games
 @pytest.mark.parametrize("versus", [False, True])
 def test_stable_baselines_finds_nothing_wrong(name, versus):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
@@ -59,7 +60,7 @@ def test_stable_baselines_finds_nothing_wrong(name, versus):
         checker.check_env(gym.make(environment_id(name, versus)).unwrapped)
 
 
-@each_game
+@some_games
 def test_maskable_ppo_trains_out_of_the_box(name, contrib):
     """In strict environments: one action outside the mask, and it would raise."""
     env = gym.make(environment_id(name, versus=True), illegal="raise")
@@ -130,7 +131,7 @@ UNAVOIDABLE = [
 ]
 
 
-@each_game
+@some_games
 def test_pettingzoo_finds_nothing_wrong(name, aec):
     from pettingzoo.test import api_test, seed_test
 
@@ -155,7 +156,7 @@ def turns(env: Any, rng: np.random.Generator) -> list[Any]:
     return seen
 
 
-@each_game
+@some_games
 def test_agents_act_in_the_order_of_the_rules_and_get_their_payoffs(name, aec):
     """Replayed on the kernels, letter by letter."""
     env, rng = aec.env(name), np.random.default_rng(1)
@@ -188,7 +189,7 @@ def test_agents_act_in_the_order_of_the_rules_and_get_their_payoffs(name, aec):
         assert list(total.values()) == payoffs(front.game, front.state)
 
 
-@each_game
+@some_games
 def test_farewells_bring_everybody_his_payoff(name, aec):
     env = aec.env(name)
     env.reset(seed=4)
@@ -201,7 +202,7 @@ def test_farewells_bring_everybody_his_payoff(name, aec):
         assert sum(expected) == 0
 
 
-@each_game
+@some_games
 @pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_a_copy_goes_on_identically_and_alone(name, twin_of, aec):
     env = aec.raw_env(name)

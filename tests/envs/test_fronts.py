@@ -12,7 +12,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import ROOT, python_state, random_game
-from front_games import START, backgammon_state, choose, each_game, finish, payoff, same
+from front_games import START, backgammon_state, choose, finish, payoff, same
+from game_names import some_games
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
@@ -39,7 +40,7 @@ def wrong_mover(game, state, np_random):
 # --- Gymnasium's own checks ----------------------------------------------------------------------------------
 
 
-@each_game
+@some_games
 @pytest.mark.parametrize("versus", [False, True])
 def test_gymnasium_finds_nothing_wrong(name, versus):
     with warnings.catch_warnings():
@@ -62,7 +63,7 @@ def test_ids_are_made_from_names_without_loading_games():
 # --- both sides ------------------------------------------------------------------------------------------------
 
 
-@each_game
+@some_games
 def test_play_to_the_end(name):
     env, rng = BoardGameEnv(name), np.random.default_rng(1)
     rules = env.game.rules
@@ -82,7 +83,7 @@ def test_play_to_the_end(name):
             env.step(0)
 
 
-@each_game
+@some_games
 def test_a_decision_awaits_after_every_action(name):
     env, rng = BoardGameEnv(name), np.random.default_rng(2)
     _, info = env.reset(seed=5)
@@ -125,7 +126,7 @@ def expanded(game, state):
     return {tuple(int(x) for x in row) for row in rows[:n]}
 
 
-@each_game
+@some_games
 def test_actions_spell_exactly_the_legal_moves(name):
     game = games.load(name)
     for state in decisions(game, seed=4, most=160):
@@ -166,7 +167,7 @@ def test_an_illegal_action_ends_the_game_against_its_seat(illegal_seat):
         env.step(1)
 
 
-@each_game
+@some_games
 @pytest.mark.parametrize("action", [-1, 10_000])
 def test_an_action_out_of_range_is_illegal(name, action):
     env = BoardGameEnv(name)
@@ -182,7 +183,7 @@ def test_a_strict_environment_names_the_legal_actions():
     assert env.step(8)[2]
 
 
-@each_game
+@some_games
 def test_equal_seeds_equal_games(name):
     def game_of(env, seed):
         rng = np.random.default_rng(8)
@@ -258,7 +259,7 @@ def through_pickle(env):
     return pickle.loads(pickle.dumps(env))
 
 
-@each_game
+@some_games
 @pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, through_pickle])
 @pytest.mark.parametrize("front", [BoardGameEnv, VersusEnv])
 def test_a_copy_goes_on_identically_and_alone(name, twin_of, front):
@@ -287,7 +288,7 @@ def test_a_wrapped_environment_copies_too():
 # --- against an opponent ----------------------------------------------------------------------------------------------
 
 
-@each_game
+@some_games
 @pytest.mark.parametrize("opponent", ["random", "baseline", "test_fronts:last_mover", last_mover])
 def test_it_is_always_the_agents_turn(name, opponent):
     if opponent == "baseline":
@@ -303,7 +304,7 @@ def test_it_is_always_the_agents_turn(name, opponent):
         assert steps[-1][2] == env.game.rules.outcome(env.state)[0]
 
 
-@each_game
+@some_games
 def test_the_agents_seat_is_drawn_unless_given(name):
     env = VersusEnv(name)
     assert {env.reset(seed=seed)[1]["seat"] for seed in range(20)} == set(range(env.game.rules.num_players))

@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from conftest import python_state, random_game, read_json
+from game_names import EVERY_GAME
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
@@ -27,7 +28,7 @@ LONGEST = 20_000
 """plies (chance nodes count) after which a random game without `max_plies` is called endless"""
 
 
-@pytest.fixture(params=games.names())
+@pytest.fixture(params=EVERY_GAME)
 def game(request):
     return games.load(request.param)
 

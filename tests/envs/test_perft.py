@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from command_lines import running
 from conftest import DATA, read_json
+from game_names import every_game
 
 from deltaw.envs import games
 from deltaw.envs.control import LIMIT, make_control
@@ -59,7 +60,7 @@ def test_tic_tac_toe():
     assert count(game, game.parse("XXXOO----"), 0) == 1
 
 
-@pytest.mark.parametrize("name", games.names())
+@every_game
 def test_a_count_is_the_sum_of_its_parts(name):
     game = games.load(name)
     parts = dict(divide(game, game.rules.initial(), 2))

@@ -7,17 +7,16 @@ import functools
 import gymnasium as gym
 import numpy as np
 import pytest
-from front_games import backgammon_state, each_game, finish
+from front_games import backgammon_state, finish
+from game_names import every_game
 
 from deltaw.envs import games
 from deltaw.envs.fronts.front import BoardGameEnv
-from deltaw.envs.fronts.versus import VersusEnv
 
 
-@each_game
-@pytest.mark.parametrize("front", [BoardGameEnv, VersusEnv])
-def test_rendering(name, front):
-    env = front(name, render_mode="rgb_array")
+@every_game
+def test_rendering(name):
+    env = BoardGameEnv(name, render_mode="rgb_array")
     env.reset(seed=0)
     first = env.render()
     assert first.dtype == np.uint8
@@ -28,10 +27,10 @@ def test_rendering(name, front):
     last = env.render()
     assert last.shape == first.shape
     assert (last != first).any()
-    text = front(name, render_mode="ansi")
+    text = BoardGameEnv(name, render_mode="ansi")
     text.reset(seed=0)
     assert len(text.render().splitlines()) >= 3
-    assert front(name).render() is None
+    assert BoardGameEnv(name).render() is None
 
 
 def test_backgammon_text_board():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
-from front_games import each_game, payoff, same
+from front_games import payoff, same
+from game_names import some_games
 
 from deltaw.envs.errors import InputError
 from deltaw.envs.fronts import environment_id
@@ -17,7 +18,7 @@ def random_actions(info, rng):
     return (rng.random(info["action_mask"].shape) * info["action_mask"]).argmax(axis=1)
 
 
-@each_game
+@some_games
 def test_vector_rows_play_by_the_same_rules(name):
     """Each row is replayed on the kernels: states, masks, rewards and final views, through several autoresets."""
     env, rng = gym.make_vec(environment_id(name), num_envs=5).unwrapped, np.random.default_rng(1)
@@ -61,7 +62,7 @@ def test_vector_rows_play_by_the_same_rules(name):
     raise AssertionError(f"only {ends} games ended")
 
 
-@each_game
+@some_games
 def test_a_vector_row_depends_on_its_seed_alone(name):
     def column(seed, num_envs, row):
         env = BoardGameVectorEnv(name, num_envs)

@@ -10,6 +10,7 @@ import functools
 import numpy as np
 import pytest
 import torch
+from game_names import EVERY_GAME, mostly_slow
 from torch import Tensor, nn
 
 from deltaw.envs import games
@@ -26,8 +27,6 @@ from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.players.plies import make_bench
 
 HEADS = ("identity", "tanh", "classes")
-PLAIN = ("backgammon", "tic_tac_toe", "nim")
-"""Games whose learners every test run compiles; the others are for `make test-all`."""
 
 
 def learned(name: str) -> bool:
@@ -35,9 +34,7 @@ def learned(name: str) -> bool:
     return games.load(name).rules.num_players == 2 and not name.startswith("trees")
 
 
-GAMES = tuple(
-    pytest.param(name, marks=() if name in PLAIN else pytest.mark.slow) for name in games.names() if learned(name)
-)
+GAMES = mostly_slow(name for name in EVERY_GAME if learned(name))
 
 
 @functools.cache
@@ -276,10 +273,10 @@ def test_a_game_and_its_colour_swapped_mirror_give_the_same_weights(game_name, h
 @pytest.mark.parametrize("head", HEADS)
 def test_hand_gradient_is_autograd_is_central_differences(head, hidden, activation):
     """The compiled gradient of every learned output, from White's side, of a position with either seat on move."""
-    game = games.load("backgammon")
-    net = fresh("backgammon", head, hidden=hidden, activation=activation)
+    game = games.load("tic_tac_toe")
+    net = fresh("tic_tac_toe", head, hidden=hidden, activation=activation)
     weights = double_weights(net)
-    for row in played("backgammon", head).rows[:2]:
+    for row in played("tic_tac_toe", head).rows[2:4]:
         state = game.unrow(row)
         traces = make_traces(weights, net.features.max_active)
         gradient(game.rules, weights, state, traces)

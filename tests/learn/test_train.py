@@ -23,6 +23,7 @@ import pytest
 import torch
 import yaml
 from conftest import ROOT
+from game_names import mostly_slow
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import plugin_data_pb2
 from training_runs import LEARNERS, NEEDS, SMALL, assert_one_error, contents, curve, equal, final, small, start
@@ -176,7 +177,7 @@ def test_killed_at_any_moment_the_same_command_ends_the_same(debug_run, tmp_path
     assert curve(folder) == curve(debug_run[0])
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", mostly_slow(SIGNALS, [signal.SIGINT]))
 def test_ctrl_c_and_sigterm_save_and_say_how_to_go_on(debug_run, tmp_path, number):
     folder = tmp_path / "a run"
     with started_with_checkpoint(folder) as process:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, random_game, read_json
 from exact_search import EXACT_FOR_TWO, WITH_TABLE, check_window
+from game_names import EVERY_GAME, mostly_slow
 from toy_games import random_evaluator
 
 from deltaw.envs import games
@@ -35,7 +36,7 @@ WITHOUT_CHANCE = [name for name in EXACT_FOR_TWO if not algorithms()[name].chanc
 its time"""
 
 DETERMINISTIC = [
-    name for name in games.names() if games.load(name).rules.num_players == 2 and not games.load(name).rules.max_chance
+    name for name in EVERY_GAME if games.load(name).rules.num_players == 2 and not games.load(name).rules.max_chance
 ]
 TIC_TAC_TOE, THREE, DICE = (games.load(name) for name in ("tic_tac_toe", "trees_three", "trees_chance"))
 OPEN_LINES = TIC_TAC_TOE.baselines["open_lines"]
@@ -104,7 +105,9 @@ def test_values_equal_minimax(algorithm):
     check_equality("tic_tac_toe", algorithm, 400)
 
 
-@pytest.mark.parametrize("game_name", [name for name in DETERMINISTIC if name not in ("tic_tac_toe", "trees")])
+@pytest.mark.parametrize(
+    "game_name", mostly_slow((name for name in DETERMINISTIC if name not in ("tic_tac_toe", "trees")), ["connect_four"])
+)
 def test_values_equal_minimax_in_every_other_game(game_name):
     check_equality(game_name, "mtdf", 300)
 

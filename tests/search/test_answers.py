@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from game_names import EVERY_GAME, mostly_slow
 
 from deltaw.envs import games
 from deltaw.search.analyze import main
@@ -50,7 +51,7 @@ def check_moves(game, state, said) -> None:
     assert said["variation"][0] in {move["move"] for move in said["moves"] if move["equity"] == values[0]}
 
 
-@pytest.mark.parametrize("name", [name for name in games.names() if games.load(name).rules.max_chance == 0])
+@pytest.mark.parametrize("name", mostly_slow(name for name in EVERY_GAME if games.load(name).rules.max_chance == 0))
 def test_every_game_without_chance_is_searched(name, answer):
     game = games.load(name)
     said = answer(name, "--depth", "2")

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 from conftest import random_game
+from game_names import some_games
 from toy_games import random_evaluator
 
 from deltaw.envs import games
@@ -126,7 +127,7 @@ def test_nothing_to_score():
     assert best_replies(ours.game, ours, Decisions.of(none))[1].shape == (0, 3)
 
 
-@pytest.mark.parametrize("name", games.names())
+@some_games
 def test_inputs_are_the_features_one_by_one(name):
     game = games.load(name)
     states = [state for state in random_game(game, 2) if not game.rules.outcome(state)[0]]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ROOT, python_state, random_game
+from game_names import EVERY_GAME, mostly_slow
 
 from deltaw.envs import games
 from deltaw.envs.bits import random_word
@@ -33,10 +34,11 @@ START = python_state(TIC_TAC_TOE, TIC_TAC_TOE.rules.initial())
 LINES = TIC_TAC_TOE.baselines["open_lines"]
 
 
-def searchable() -> list[str]:
+def searchable() -> list:
     """Games that the engine plays, by discovery."""
-    loaded = (games.load(name) for name in games.names())
-    return [game.name for game in loaded if game.rules.num_players == 2 and game.rules.max_chance == 0]
+    loaded = (games.load(name) for name in EVERY_GAME)
+    fitting = (game.name for game in loaded if game.rules.num_players == 2 and game.rules.max_chance == 0)
+    return mostly_slow(fitting, ("tic_tac_toe", "connect_four"))
 
 
 @pytest.fixture(scope="module", params=searchable())

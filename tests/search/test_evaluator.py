@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import random_game
+from game_names import every_game, some_games
 from safetensors.numpy import save as to_bytes
 
 from deltaw.envs import games
@@ -28,7 +29,6 @@ from deltaw.search.evaluators.work import make_work
 
 HEADS = ("classes", "tanh", "identity")
 SHAPES = [((), "relu"), *(((9,), a) for a in ("relu", "sigmoid", "tanh")), ((12, 7), "relu"), ((12, 7), "sigmoid")]
-GAMES = games.names()
 
 
 def tolerance(name: str) -> float:
@@ -73,7 +73,7 @@ def same(a: Evaluator, b: Evaluator) -> bool:
 # --- compiled against torch -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", GAMES)
+@some_games
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize(("hidden", "activation"), SHAPES, ids=str)
 def test_compiled_values_are_torchs(name, head, hidden, activation):
@@ -87,7 +87,7 @@ def test_compiled_values_are_torchs(name, head, hidden, activation):
     np.testing.assert_allclose(outputs, expected_outputs, atol=tolerance(name))
 
 
-@pytest.mark.parametrize("name", GAMES)
+@some_games
 @pytest.mark.parametrize("head", HEADS)
 def test_a_finished_game_has_its_result(name, head):
     *_, last = random_game(games.load(name), 5)
@@ -148,7 +148,7 @@ def siblings(game: Game, decisions: int) -> np.ndarray:
     return np.array(rows)
 
 
-@pytest.mark.parametrize("name", GAMES)
+@some_games
 @pytest.mark.parametrize("hidden", [(), (9,)], ids=str)
 def test_differences_equal_a_fresh_computation(name, hidden):
     game, leaf = games.load(name), network(name, hidden).evaluator().leaf
@@ -229,7 +229,7 @@ def small_reader(data: bytes, x: np.ndarray) -> np.ndarray:
     return scale * np.tanh(outputs[:, 0]) if description["head"] == "tanh" else outputs[:, 0]
 
 
-@pytest.mark.parametrize("name", GAMES)
+@some_games
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize(("hidden", "activation"), SHAPES, ids=str)
 def test_twenty_lines_of_numpy_read_the_file(tmp_path, name, head, hidden, activation):
@@ -441,7 +441,7 @@ def test_a_full_disk_leaves_the_old_file_alone(good, monkeypatch, call):
 # --- by name ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", GAMES)
+@every_game
 def test_an_unknown_name_lists_what_exists(name):
     game = games.load(name)
     message = one_line(find_evaluator, game, "wizard")
@@ -450,7 +450,7 @@ def test_an_unknown_name_lists_what_exists(name):
         assert known in message
 
 
-@pytest.mark.parametrize("name", GAMES)
+@every_game
 def test_everything_that_is_listed_is_found(name):
     game = games.load(name)
     for baseline in game.baselines:

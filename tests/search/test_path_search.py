@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from exact_search import EXACT_FOR_TWO
+from game_names import mostly_slow
 from path_games import CELLS, FIRST, WAITS, Walk, corridor, one_card, walk_key
 from toy_games import random_evaluator
 
@@ -40,7 +41,17 @@ def nothing(state):
 
 ZERO = Baseline("zero", "value", nothing, "no opinion")
 GAMES = {repetition: corridor(repetition) for repetition in (2, 3, FORBIDDEN)}
-each_meaning = pytest.mark.parametrize("repetition", GAMES)
+each_meaning = pytest.mark.parametrize("repetition", mostly_slow(GAMES, (3, FORBIDDEN)))
+
+
+def searches() -> list:
+    """Every exact algorithm where the third occurrence is a draw, and one with a table for each of the other meanings;
+    the rest is slow."""
+    return [
+        pytest.param(name, n, marks=() if n == 3 or name == "alphabeta_table" else pytest.mark.slow)
+        for n in GAMES
+        for name in EXACT_FOR_TWO
+    ]
 
 
 def is_known(state, earlier, times):
@@ -93,8 +104,7 @@ def test_a_game_keeps_its_path(repetition):
         assert moves_of(game, course) == allowed(game, course.state, keys)
 
 
-@each_meaning
-@pytest.mark.parametrize("name", EXACT_FOR_TWO)
+@pytest.mark.parametrize(("name", "repetition"), searches())
 def test_algorithms_know_the_path(name, repetition):
     """Those with a table too: its keys hold the path."""
     game = GAMES[repetition]
@@ -227,7 +237,7 @@ def solved(state, depth):
 SEARCHES = ["engine", *(name for name in EXACT_FOR_TWO if not algorithms()[name].vectors), "and_or", "quiescence"]
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", mostly_slow(SEARCHES, ("engine", "negascout", "and_or")))
 def test_searches_average_over_worlds(name):
     """The engine and the algorithms: as minimax in every world that was dealt, and the same for every hidden card."""
     player = SearchingPlayer(CARD, ZERO, name, How(algorithm=name, limits=Limits(depth=2)), threads=1)
@@ -241,10 +251,10 @@ def test_searches_average_over_worlds(name):
 
 
 def test_an_agent_knows_the_path_and_does_not_see_the_hidden_card():
-    game = GAMES[2]
+    game = GAMES[3]
     for how in ({"plies": 1}, {"algorithm": "alphabeta", "limits": Limits(depth=1)}):
         agent = Agent(game, game.baselines["odd"], **how)
-        for course, keys in histories(2)[:8]:
+        for course, keys in histories(3)[:8]:
             wanted = naive_values(game, course.state, keys, 1)
             ranked = agent.rank(course.state, course.path)
             assert {m.move: m.value for m in ranked} == pytest.approx(wanted, abs=1e-6)

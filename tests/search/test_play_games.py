@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
+from game_names import some_games
 from test_play import first_moves
 
 from deltaw.envs import games
@@ -47,7 +47,7 @@ def listen(said, blocks, capsys, person) -> str:
 LIMITS = {"connect_four": ["--depth", "1"], "othello": ["--depth", "1"], "tic_tac_toe_three": ["--depth", "2"]}
 
 
-@pytest.mark.parametrize("name", games.names())
+@some_games
 def test_a_game_from_beginning_to_end(name, tmp_path, capsys):
     """By first legal moves; the record is the game that was told, and its result the one that was announced."""
     game = games.load(name)
@@ -68,7 +68,7 @@ def test_a_game_from_beginning_to_end(name, tmp_path, capsys):
     assert said.rstrip().endswith(f"1 game in {tmp_path / 'games.jsonl'}.")
 
 
-@pytest.mark.parametrize("name", games.names())
+@some_games
 def test_hints_moves_and_undo_work_everywhere(name, tmp_path, capsys):
     game = games.load(name)
     arguments = ["--plies", "1"] if name == "backgammon" else LIMITS.get(name, [])

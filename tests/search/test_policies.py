@@ -10,7 +10,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import python_state, random_game
-from front_games import choose, each_game
+from front_games import choose
+from game_names import some_games
 from gymnasium.error import ResetNeeded
 
 from deltaw.envs import games
@@ -30,7 +31,7 @@ def decisions(game: Any, seed: int, most: int = 120) -> list[Any]:
     return [s for s in states if not game.rules.outcome(s)[0] and not game.rules.num_chance(s)]
 
 
-@each_game
+@some_games
 def test_actions_spell_the_move_that_was_meant(name):
     game = games.load(name)
     for state in decisions(game, seed=2):

@@ -9,7 +9,8 @@ import functools
 
 import numpy as np
 import pytest
-from protocol_answers import NAMES, PROTOCOL, THINKER, ask, good, states
+from game_names import EVERY_GAME, every_game, some_games
+from protocol_answers import PROTOCOL, THINKER, ask, good, states
 
 from deltaw.envs import games
 from deltaw.envs.control import STOP, Switch, make_control, supervised
@@ -22,7 +23,7 @@ from deltaw.search.players.agent import Agent
 # --- positions --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_game
 def test_every_position_reads_back_as_the_same_state(name):
     game = games.load(name)
     for state in states(name):
@@ -116,7 +117,7 @@ def test_the_cell_to_click():
 
 def test_info_says_how_boards_are_drawn():
     infos = {info["name"]: info for info in good("info")["games"]}
-    assert list(infos) == NAMES
+    assert list(infos) == EVERY_GAME
     assert infos["connect_four"]["board"] == {"rows": 6, "columns": 7, "falls": True}
     assert infos["othello"]["board"] == {"rows": 8, "columns": 8, "falls": False}
     othello = games.load("othello")
@@ -137,7 +138,7 @@ def test_info_says_how_boards_are_drawn():
 # --- moves and dice ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@some_games
 def test_whole_games_through_the_protocol(name):
     """First legal moves to the end; `move` and the positions beside the moves agree."""
     now, seed, plies = good("show", game=name), 0, 0

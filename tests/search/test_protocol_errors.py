@@ -7,7 +7,8 @@ import json
 
 import numpy as np
 import pytest
-from protocol_answers import NAMES, PROTOCOL, THINKER, ask, states
+from game_names import every_game
+from protocol_answers import PROTOCOL, THINKER, ask, states
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
@@ -120,7 +121,7 @@ def test_a_value_that_is_no_number_is_an_answer_too():
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_game
 def test_damaged_positions_are_refused_or_read_but_never_break_anything(name):
     random = np.random.default_rng(3)
     texts = [view.position(games.load(name), state).text for state in states(name)[:20]]

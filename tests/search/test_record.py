@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from command_lines import assert_one_line, call
+from game_names import some_games
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
@@ -34,7 +35,7 @@ def test_the_games_are_those_of_a_match_with_the_same_seed(name, first, second):
         assert game.rules.outcome(final_state(game, record))[0]
 
 
-@pytest.mark.parametrize("name", games.names())
+@some_games
 def test_random_players_record_every_game(name, tmp_path, capsys):
     game = games.load(name)
     path = tmp_path / "games.jsonl"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import random_game
+from game_names import EVERY_GAME, mostly_slow
 from naive_selective import Slow
 
 from deltaw.envs import games
@@ -251,10 +252,11 @@ def material(name: str) -> tuple[Any, Any, list]:
     return game, baseline, [state for state in states if not game.rules.outcome(state)[0]][::3][:16]
 
 
-def deterministic_games() -> list[str]:
-    rules = {name: games.load(name).rules for name in games.names()}
+def deterministic_games() -> list:
+    rules = {name: games.load(name).rules for name in EVERY_GAME}
     fitting = [name for name in rules if rules[name].num_players == 2 and rules[name].max_chance == 0]
-    return ["forest", *(name for name in fitting if name != "trees")]  # they stand in the forest
+    names = ["forest", *(name for name in fitting if name != "trees")]  # they stand in the forest
+    return mostly_slow(names, ("forest", "connect_four"))
 
 
 @functools.cache

@@ -10,11 +10,12 @@ from functools import cache
 import numpy as np
 import pytest
 from conftest import random_game, read_json
+from game_names import EVERY_GAME
 
 from deltaw.envs import games
 from deltaw.search.databases.symmetry import WORD_CELLS, class_keys, symmetries_of
 
-SYMMETRIC = [name for name in games.names() if games.load(name).symmetries is not None]
+SYMMETRIC = [name for name in EVERY_GAME if games.load(name).symmetries is not None]
 TIC_TAC_TOE = games.load("tic_tac_toe")
 PLIES = 4
 

@@ -1,17 +1,13 @@
-"""What the tests of environments share: every game, random actions to the end, payoffs, and backgammon positions by
+"""What the tests of environments share: random actions to the end, payoffs, and backgammon positions by
 their points."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from gymnasium.utils.env_checker import data_equivalence
 
-from deltaw.envs import games
 from deltaw.envs.games.backgammon.notation import from_board, read_roll
 
-NAMES = games.names()
-each_game = pytest.mark.parametrize("name", NAMES)
 START = {24: 2, 13: 5, 8: 3, 6: 5}
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 from conftest import random_game
+from game_names import EVERY_GAME
 
 from deltaw.envs import games
 from deltaw.search.doors.offer import make_offer
 from deltaw.search.doors.protocol import Protocol, read_request, write_answer
 from deltaw.search.doors.thinker import Thinker
 
-NAMES = games.names()
-PROTOCOL = Protocol(make_offer(NAMES))
+PROTOCOL = Protocol(make_offer(EVERY_GAME))
 THINKER = Thinker()
 
 
