@@ -24,7 +24,7 @@ from deltaw.envs.fronts.vector import BoardGameVectorEnv
 from deltaw.envs.fronts.versus import VersusEnv, greedy, is_legal, random_mover
 
 
-def last_mover(game, state, np_random):
+def last_mover(game, state, np_random, path=None):
     """An opponent that other tests name as `module:attribute`."""
     return game.moves(state)[-1]
 
@@ -32,7 +32,7 @@ def last_mover(game, state, np_random):
 NO_PLAYER = 3
 
 
-def wrong_mover(game, state, np_random):
+def wrong_mover(game, state, np_random, path=None):
     return -7
 
 
