@@ -57,6 +57,7 @@ GAME = Game(
         ("won ending", "W:WK20:B23"),
         ("drawn ending", "B:W28:B17"),
     ),
+    board=(8, 4),  # the dark squares of each row
     turned=True,
     files={".pdn": PDN},
 )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from deltaw.envs.games.checkers.rules import (
     MOST_PIECES,
     SQUARES,
     State,
-    expand,
     legal_moves,
     length,
     noisy,
@@ -165,17 +163,18 @@ def read_move(state: State, text: str) -> int:
     with the legal ones, or with those that could be meant."""
     word = re.sub(r"[!?*]+$", "", text.strip())
     numbers = [int(part) for part in re.findall(r"\d{1,2}", word)] if _MOVE.fullmatch(word) else []
-    meant: dict[tuple[int, ...], int] = {}
-    listed = {_result(state, move): move for move in moves_of(state, expand)}
-    for move in moves_of(state, legal_moves):
+    kept: dict[tuple[int, ...], int] = {}  # result -> the first way to it, which is the one that `expand` gives
+    meant: dict[int, None] = {}
+    for move in moves_of(state):
+        first = kept.setdefault(tuple(int(field) for field in play(state, move)), move)
         path = path_of(state, move)
         if numbers == path:
-            return listed[_result(state, move)]
+            return first
         if numbers == [path[0], path[-1]]:
-            meant[_result(state, move)] = move
+            meant[first] = None
     if len(meant) == 1:
-        return listed[next(iter(meant))]
-    some = ", ".join(move_text(state, move) for move in (meant or listed).values())
+        return next(iter(meant))
+    some = ", ".join(move_text(state, move) for move in (meant or kept.values()))
     if meant:
         raise InputError(f"{short(text.strip())} can be {some}: write which")
     raise InputError(f"{short(text.strip())} is not a legal move here; legal: {some or 'none'}")
@@ -184,12 +183,7 @@ def read_move(state: State, text: str) -> int:
 _MOVE = re.compile(r"\d{1,2}([-xX:]\d{1,2})+")
 
 
-def moves_of(state: State, moves: Any) -> list[int]:
-    """The codes that `legal_moves` or `expand` gives."""
-    out, rows = np.empty(MAX_MOVES, np.int64), np.empty((MAX_MOVES, len(state)), np.int64)
-    n = legal_moves(state, out) if moves is legal_moves else expand(state, out, rows)
-    return [int(move) for move in out[:n]]
-
-
-def _result(state: State, move: int) -> tuple[int, ...]:
-    return tuple(int(field) for field in play(state, move))
+def moves_of(state: State) -> list[int]:
+    """All legal moves, different ways to the same result included."""
+    out = np.empty(MAX_MOVES, np.int64)
+    return [int(move) for move in out[: legal_moves(state, out)]]
