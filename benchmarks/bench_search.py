@@ -28,7 +28,7 @@ from deltaw.search.tree.stack import Visitor
 from deltaw.search.tree.transposition import make_table
 
 CONNECT_FOUR, OTHELLO = "connect_four", "othello"
-PERFT_DEPTHS = {"tic_tac_toe": 9, CONNECT_FOUR: 8, OTHELLO: 8, "chess": 5}
+PERFT_DEPTHS = {"tic_tac_toe": 9, CONNECT_FOUR: 8, OTHELLO: 8, "chess": 5, "checkers": 9}
 COUNTED = {CONNECT_FOUR: 7, OTHELLO: 5}
 """how deep nodes are counted"""
 COUNTED_ROWS = 20

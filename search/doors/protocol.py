@@ -227,7 +227,7 @@ class Protocol:
             "chance": game.rules.max_chance > 0,
             "board": view.board_of(game),
             "kind": view.kind_of(game),
-            "cell_values": ["empty", *view.SEAT_NAMES[:seats]] if game.board else [],
+            "cell_values": ["empty", *view.SEAT_NAMES[:seats]] if view.board_of(game) else [],
             "start": view.START,
             "outcomes": list(game.rules.outcomes),
         }

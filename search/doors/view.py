@@ -106,13 +106,18 @@ def _says_seat(game: Game, state: Any, seat: int) -> bool:
 
 
 def kind_of(game: Game) -> str:
-    """How a board is drawn: "grid" (rows and columns of cells), "backgammon", or "other" (as text)."""
-    return BACKGAMMON if game.name == BACKGAMMON else "grid" if game.board else "other"
+    """How a board is drawn: "grid" (rows and columns of cells, which say whose piece lies there and nothing else),
+    "backgammon", or "other" (as text)."""
+    if game.name == BACKGAMMON:
+        return BACKGAMMON
+    return "grid" if game.board and game.rules.tuple_values <= game.rules.num_players + 1 else "other"
 
 
 def board_of(game: Game) -> dict[str, Any] | None:
     """Rows, columns, and whether pieces fall, where the first row of cells is the lowest."""
-    return None if game.board is None else {"rows": game.board[0], "columns": game.board[1], "falls": game.falls}
+    if game.board is None or kind_of(game) != "grid":
+        return None
+    return {"rows": game.board[0], "columns": game.board[1], "falls": game.falls}
 
 
 def cells_of(game: Game, state: Any) -> Cells:

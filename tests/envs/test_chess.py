@@ -400,7 +400,7 @@ def test_an_illegal_move_in_pgn_is_named_and_the_other_games_are_read():
     [
         ("hello", "game 1, move 1 of White: 'hello' is not a legal move"),
         ('[FEN "8/8 w - -"]\n1. e4', "game 1: '8/8 w - -' is no position: 2 ranks"),
-        ('[Variant "Atomic"]\n1. e4', "game 1 is 'Atomic'; Standard and Chess960 can be read"),
+        ('[Variant "Atomic"]\n1. e4', "game 1: the variant is 'Atomic'; Standard and Chess960 can be read"),
         ('[FEN "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"]\n1... Kg8', "'Kg8' comes after the end of the game: stalemate"),
     ],
 )

@@ -18,10 +18,12 @@ from deltaw.envs.games.othello.notation import play_transcript, write_transcript
 from deltaw.envs.record import (
     Event,
     GameRecord,
-    course_of,
+    begin,
     final_state,
+    follow,
     formats,
     initial_state,
+    is_over,
     payoffs_of,
     read_games,
     replay,
@@ -32,17 +34,19 @@ CONNECT_FOUR, OTHELLO = games.load("connect_four"), games.load("othello")
 
 
 def one_record(game, seed: int, number: int = 0, most: int = 100_000) -> GameRecord:
-    """A random game as a record; the events are found by their results."""
-    states, events = list(random_game(game, seed, number, most)), []
+    """A random game as a record; the events are found by their results. A repetition may end it."""
+    states = list(random_game(game, seed, number, most))
+    course = begin(game, states[0])
     for before, then in itertools.pairwise(states):
+        if is_over(game, course):
+            break
         chances = range(game.rules.num_chance(before))
         found = [Event(True, i) for i in chances if same(game.rules.chance(before, i)[0], then)]
         moves = [] if found else game.moves(before)
         found += [Event(False, move) for move in moves if same(game.rules.play(before, move), then)]
-        events.append(found[0])
+        course = follow(game, course, found[0])
     players = tuple(f"player {i}" for i in range(game.rules.num_players))
-    payoffs = payoffs_of(game, states[0], course_of(game, states[0], events))
-    return GameRecord(states[0], players, tuple(events), payoffs)
+    return GameRecord(states[0], players, course.events, payoffs_of(game, states[0], course))
 
 
 def same(state, other) -> bool:

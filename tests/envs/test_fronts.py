@@ -23,9 +23,10 @@ from deltaw.envs.fronts import environment_id
 from deltaw.envs.fronts.front import BoardGameEnv
 from deltaw.envs.fronts.vector import BoardGameVectorEnv
 from deltaw.envs.fronts.versus import VersusEnv, greedy, is_legal, random_mover
+from deltaw.envs.path import outcome
 
 
-def last_mover(game, state, np_random):
+def last_mover(game, state, np_random, path=None):
     """An opponent that other tests name as `module:attribute`."""
     return game.moves(state)[-1]
 
@@ -33,7 +34,7 @@ def last_mover(game, state, np_random):
 NO_PLAYER = 3
 
 
-def wrong_mover(game, state, np_random):
+def wrong_mover(game, state, np_random, path=None):
     return -7
 
 
@@ -301,7 +302,7 @@ def test_it_is_always_the_agents_turn(name, opponent):
         steps = finish(env, rng, info)
         assert all(step[-1]["mover"] == seat for step in steps[:-1])
         assert steps[-1][1] == payoff(env.game, env.state, seat)
-        assert steps[-1][2] == env.game.rules.outcome(env.state)[0]
+        assert steps[-1][2] == outcome(env.game.rules, env._path, env.state)[0]
 
 
 @some_games

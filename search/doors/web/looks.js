@@ -7,6 +7,7 @@ const LOOKS = {
   othello: { seats: ["Black", "White"], pieces: "stones", counts: true },
   tic_tac_toe: { seats: ["X", "O"], pieces: "marks", line: 3 },
   tic_tac_toe_three: { seats: ["X", "O", "Z"], pieces: "marks", line: 3 },
+  checkers: { seats: ["Black", "White"] },
   backgammon: { seats: ["White", "Black"], pieces: "checkers" },
 };
 
