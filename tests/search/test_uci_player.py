@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 import time
 
@@ -210,6 +211,11 @@ def _runs(pid: int) -> bool:
 
 
 # --- real engines -----------------------------------------------------------------------------------------------------
+
+
+def test_our_own_engine_is_a_player():
+    command = f"uci:{shutil.which(sys.executable)} -m deltaw uci"
+    assert choose(f"{command}@depth=2") == "Re8#"
 
 
 @pytest.mark.skipif(not os.path.exists(STOCKFISH), reason="Stockfish is not installed")
