@@ -15,8 +15,9 @@ from deltaw.envs import games
 from deltaw.envs.errors import InputError, short
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator
-from deltaw.search.evaluators.named import DEFAULT, FILES, ONNX, find_evaluator, shipped
+from deltaw.search.evaluators.named import DEFAULT, FILES, ONNX, UCI, find_evaluator, shipped
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator, load_onnx
+from deltaw.search.evaluators.uci_engine import UciEngine
 from deltaw.search.players.how import How
 from deltaw.search.players.spec import parse_player
 
@@ -28,7 +29,7 @@ class Offered(NamedTuple):
     """as requests name it: a file without its folder and ending"""
     description: str
     game: Game
-    evaluator: Evaluator | Baseline | OnnxEvaluator
+    evaluator: Evaluator | Baseline | OnnxEvaluator | UciEngine
     how: How
     """as it was named; a request may wish otherwise"""
 
@@ -78,6 +79,7 @@ def _add(offered: dict[str, dict[str, Offered]], text: str, found: Iterable[tupl
     if spec.how.ties:
         raise InputError(f"{text}: ties are broken at random in matches only; here the first of equal moves is played")
     name = (Path(spec.name).stem if spec.name.endswith(FILES) else spec.name) + text.removeprefix(spec.name)
+    name = spec.label if spec.is_uci else name
     for game, evaluator in found:
         if name in offered[game.name]:
             raise InputError(f"two players of {game.name} are called {name}: give one of the files another name")
@@ -96,6 +98,8 @@ def _matching(known: Iterable[Game], text: str) -> list[tuple[Game, Any]]:
     """The games that the player `text` plays, each with the evaluator. Raises InputError if there are none."""
     name, known = parse_player(text).name, list(known)
     named = [game for game in known if name in game.baselines or name in shipped(game)]
+    if name.startswith(UCI):
+        named = [game for game in known if game.name == "chess"] or known[:1]
     if named:
         return [(game, find_evaluator(game, name)) for game in named]
     if not (os.path.exists(name) or name.endswith(FILES)):
@@ -109,13 +113,15 @@ def _matching(known: Iterable[Game], text: str) -> list[tuple[Game, Any]]:
     return [(game, evaluator)]
 
 
-def describe(evaluator: Evaluator | Baseline | OnnxEvaluator) -> str:
+def describe(evaluator: Evaluator | Baseline | OnnxEvaluator | UciEngine) -> str:
     """A phrase about a player, which names no file."""
     if isinstance(evaluator, Baseline):
         ranks = "; it only ranks moves" if evaluator.kind == "rank" else ""
         return f"handmade: {evaluator.about}{ranks}"
     if isinstance(evaluator, OnnxEvaluator):
         return "a network in an ONNX file"
+    if isinstance(evaluator, UciEngine):
+        return "another program, which speaks UCI"
     description = evaluator.description
     kinds = {"mlp": "network", "linear": "linear evaluator", "ntuple": "n-tuple network"}
     sizes = "-".join(map(str, description.sizes))

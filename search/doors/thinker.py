@@ -21,6 +21,7 @@ from deltaw.search.players.agent import Agent
 from deltaw.search.players.how import How, Limits, settle
 from deltaw.search.players.players import Judgement
 from deltaw.search.players.searching_player import SearchingPlayer
+from deltaw.search.players.uci_player import UciPlayer
 from deltaw.search.tree.algorithm import RootMove
 
 PLIES = 2
@@ -84,6 +85,8 @@ class Thinker:
         agent = self._keep(key, lambda: Agent(player.game, player.evaluator, **how._asdict()))
         if isinstance(agent.player, SearchingPlayer):
             agent.player.searcher.limits = how.limits
+        elif isinstance(agent.player, UciPlayer):
+            agent.player.limits = how.limits
         return agent
 
     def _keep(self, key: tuple, make: Callable[[], Agent]) -> Agent:

@@ -12,6 +12,8 @@ from deltaw.search.evaluators.evaluator import Evaluator, load_evaluator
 from deltaw.search.evaluators.leaf import Leaf, handmade_leaf
 from deltaw.search.evaluators.onnx_file import SUFFIX as ONNX
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator, load_onnx
+from deltaw.search.evaluators.uci_engine import PREFIX as UCI
+from deltaw.search.evaluators.uci_engine import UciEngine
 
 FILES = (".safetensors", ONNX)
 """endings of evaluator files"""
@@ -26,9 +28,11 @@ def shipped(game: Game) -> dict[str, Path]:
     return {f.stem.removeprefix(prefix): f for f in sorted(folder.glob(f"{prefix}*.safetensors"))}
 
 
-def find_evaluator(game: Game, name: str) -> Evaluator | Baseline | OnnxEvaluator:
-    """The evaluator called `name`: a baseline of the game, a shipped one, or a file (ONNX where it ends so). Raises
-    InputError with what there is."""
+def find_evaluator(game: Game, name: str) -> Evaluator | Baseline | OnnxEvaluator | UciEngine:
+    """The evaluator called `name`: a baseline of the game, a shipped one, a file (ONNX where it ends so), or a UCI
+    engine. Raises InputError with what there is."""
+    if name.startswith(UCI):
+        return UciEngine(game, name)
     if name in game.baselines:
         return game.baselines[name]
     known = shipped(game)
@@ -43,26 +47,33 @@ def find_evaluator(game: Game, name: str) -> Evaluator | Baseline | OnnxEvaluato
     )
 
 
-def default_evaluator(game: Game) -> Evaluator | Baseline:
+def default_name(game: Game) -> str:
     """The shipped network, another shipped evaluator, or the game's first baseline that gives values; InputError where
     there is none."""
     known = shipped(game)
     if known:
-        return load_evaluator(known.get(DEFAULT) or next(iter(known.values())), game)
+        return DEFAULT if DEFAULT in known else next(iter(known))
     kind = "payoffs" if game.rules.num_players > 2 else "value"
-    for baseline in game.baselines.values():
+    for name, baseline in game.baselines.items():
         if baseline.kind == kind:
-            return baseline
+            return name
     raise InputError(f"{game.name} has no evaluator yet: train one, or name a file")
 
 
-def only_by_plies(evaluator: Evaluator | Baseline | OnnxEvaluator) -> bool:
+def default_evaluator(game: Game) -> Evaluator | Baseline:
+    return compiled(find_evaluator(game, default_name(game)))
+
+
+def only_by_plies(evaluator: Evaluator | Baseline | OnnxEvaluator | UciEngine) -> bool:
     """Whether this evaluator cannot be called from inside a search: it plays by plies alone."""
     return isinstance(evaluator, OnnxEvaluator) or (isinstance(evaluator, Baseline) and evaluator.kind == "rank")
 
 
-def compiled(evaluator: Evaluator | Baseline | OnnxEvaluator) -> Evaluator | Baseline:
-    """The evaluator, if compiled searches can call it; InputError for one that runs in onnxruntime."""
+def compiled(evaluator: Evaluator | Baseline | OnnxEvaluator | UciEngine) -> Evaluator | Baseline:
+    """The evaluator, if compiled searches can call it; InputError for one that runs in onnxruntime, or as another
+    program."""
+    if isinstance(evaluator, UciEngine):
+        raise InputError(f"{evaluator.name} is another program, which searches by itself: it evaluates nothing for us")
     if isinstance(evaluator, OnnxEvaluator):
         raise InputError(
             f"{evaluator.name} runs in onnxruntime, many positions at once: it plays at 1 and 2 plies; searches, "
@@ -71,7 +82,7 @@ def compiled(evaluator: Evaluator | Baseline | OnnxEvaluator) -> Evaluator | Bas
     return evaluator
 
 
-def leaf_of(evaluator: Evaluator | Baseline | OnnxEvaluator) -> Leaf:
+def leaf_of(evaluator: Evaluator | Baseline | OnnxEvaluator | UciEngine) -> Leaf:
     """The compiled form of something that gives values; InputError, with the reason, for what only ranks moves or runs
     elsewhere."""
     evaluator = compiled(evaluator)

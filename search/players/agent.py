@@ -19,6 +19,7 @@ from deltaw.search.evaluators.evaluator import Evaluator, Opinion
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import leaf_of
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator
+from deltaw.search.evaluators.uci_engine import UciEngine
 from deltaw.search.players.find import player_of
 from deltaw.search.players.how import How, settle
 from deltaw.search.players.players import Decisions, Judge, Judgement
@@ -44,7 +45,7 @@ class Agent:
     def __init__(
         self,
         game: Game,
-        evaluator: Evaluator | Baseline | OnnxEvaluator,
+        evaluator: Evaluator | Baseline | OnnxEvaluator | UciEngine,
         *,
         databases: Sequence[Knowledge] = (),
         endings: Callable[[Leaf], Leaf] | None = None,

@@ -13,6 +13,7 @@ from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import FILES, compiled, find_evaluator, leaf_of, shipped
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator
+from deltaw.search.evaluators.uci_engine import UciEngine
 from deltaw.search.players.how import UNSAID, How, check_plies
 from deltaw.search.players.players import (
     GNUBG,
@@ -38,13 +39,13 @@ def player_names(game: Game) -> list[str]:
 def find_player(
     game: Game, text: str, plies: int = 1, candidates: int = CANDIDATES, threads: int | None = None
 ) -> Player:
-    """The player that `text` names (see `search/players/spec.py`): random, perfect, a baseline, a shipped
-    evaluator, an evaluator file, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
+    """The player that `text` names (see `search/players/spec.py`): random, perfect, a baseline, a shipped evaluator, an
+    evaluator file, a UCI engine, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
     spec = parse_player(text)
     how, known = spec.how.or_plies(plies)._replace(candidates=candidates), player_names(game)
     if spec.name == PERFECT and PERFECT not in known:
         _find_perfect(game)  # says why there is none
-    if spec.name not in known and not (os.path.isfile(spec.name) or spec.name.endswith(FILES)):
+    if spec.name not in known and not (os.path.isfile(spec.name) or spec.name.endswith(FILES) or spec.is_uci):
         raise InputError(
             f"no player {spec.name!r} for {game.name}: name an evaluator file or one of {', '.join(known)}"
         )
@@ -58,7 +59,7 @@ def find_player(
 def plies_of(text: str, plies: int) -> int:
     """So many plies, if the player that `text` names looks ahead by plies; else 1."""
     spec = parse_player(text)
-    return 1 if spec.how.searches or spec.name in (RANDOM, PERFECT) else plies
+    return 1 if spec.how.searches or spec.is_uci or spec.name in (RANDOM, PERFECT) else plies
 
 
 def _special_player(game: Game, spec: PlayerSpec, plies: int, threads: int | None) -> Player:
@@ -85,7 +86,7 @@ def _find_perfect(game: Game, threads: int | None = None) -> Player:
 
 def player_of(
     game: Game,
-    evaluator: Evaluator | Baseline | OnnxEvaluator,
+    evaluator: Evaluator | Baseline | OnnxEvaluator | UciEngine,
     name: str,
     how: How = UNSAID,
     threads: int | None = None,
@@ -100,6 +101,10 @@ def player_of(
     """
     if isinstance(evaluator, Evaluator | OnnxEvaluator) and evaluator.game.name != game.name:
         raise InputError(f"the evaluator is for {evaluator.game.name}, not for {game.name}")
+    if isinstance(evaluator, UciEngine):
+        from deltaw.search.players.uci_player import UciPlayer
+
+        return UciPlayer(evaluator, name, how, threads)
     if how.searches:
         from deltaw.search.players.searching_player import SearchingPlayer
 

@@ -9,6 +9,7 @@ from deltaw.envs.game import Baseline, Game, meets_chance
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.named import only_by_plies
 from deltaw.search.evaluators.onnx_file import OnnxEvaluator
+from deltaw.search.evaluators.uci_engine import UciEngine
 from deltaw.search.players.plies import CANDIDATES, MARGIN
 
 ENGINE = "engine"
@@ -59,7 +60,7 @@ def check_plies(plies: int) -> None:
         raise InputError(f"players look 1 or 2 plies ahead, not {plies}")
 
 
-def settle(game: Game, evaluator: Evaluator | Baseline | OnnxEvaluator, how: How, plies: int) -> How:
+def settle(game: Game, evaluator: Evaluator | Baseline | OnnxEvaluator | UciEngine, how: How, plies: int) -> How:
     """`how` without open questions. Where nothing was said, games of chance and evaluators that cannot search go by so
     many plies (those that only rank moves by 1), other games by a search."""
     if not how.searches and (how.plies is not None or game.rules.max_chance > 0 or only_by_plies(evaluator)):

@@ -7,6 +7,8 @@
     network@nodes=10000            ... as deep as 10,000 nodes reach; together with depth: whichever comes first
     network@seconds=0.1            ... as deep as a tenth of a second reaches: not repeatable
     network@algorithm=alphabeta,depth=4
+    uci:stockfish@elo=1400         a UCI engine, with options of its own (`search/evaluators/uci_engine.py`)
+    uci:PROGRAM@seconds=0.1,skill=3
 
 NAME is a shipped evaluator, an evaluator file, a baseline, or one of the players that `search/players/players.py`
 lists.
@@ -16,16 +18,19 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from deltaw.envs.errors import InputError
 from deltaw.envs.texts import whole
-from deltaw.search.evaluators.named import FILES
+from deltaw.search.evaluators.named import FILES, UCI
 from deltaw.search.players.how import UNSAID, How, Limits
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
 SETTINGS = ("plies", "ties", *SEARCH_SETTINGS)
+UCI_LIMITS = {"depth": "depth", "nodes": "nodes", "seconds": "seconds", "movetime": "seconds"}
+"""what limits a UCI engine, by our names; everything else that is set is an option of its own"""
 RANDOM_TIES = "random"
 FIRST_TIE = "first"
 
@@ -36,13 +41,19 @@ class PlayerSpec(NamedTuple):
     name: str
     how: How = UNSAID
     settings: str = ""
-    """what stood behind the @, for the player's label"""
+    """what stood behind the @, for the player's label (of a UCI engine: its limits; its options stay in its name)"""
+
+    @property
+    def is_uci(self) -> bool:
+        return self.name.startswith(UCI)
 
     @property
     def label(self) -> str:
         """A short name: a file without its folder and ending."""
         name = Path(self.name).stem if self.name.endswith(FILES) else self.name
-        return f"{name}@{self.settings}" if self.settings else name
+        if self.is_uci:
+            name = re.sub(f"^{UCI}\\S*/", UCI, name)
+        return f"{name}{',' if self.is_uci and '@' in name else '@'}{self.settings}" if self.settings else name
 
 
 def parse_player(text: str) -> PlayerSpec:
@@ -50,7 +61,9 @@ def parse_player(text: str) -> PlayerSpec:
     name, at, settings = text.rpartition("@")
     if not at or "=" not in settings or os.path.isfile(text):
         return PlayerSpec(text)
-    values = _pairs(text, settings)
+    values = _pairs(text, settings, name.startswith(UCI))
+    if name.startswith(UCI):
+        name, values = _split_uci(name, values)
     plies = _whole(text, values, "plies")
     limits = Limits(_whole(text, values, "depth"), _seconds(text, values), _whole(text, values, "nodes"))
     if plies is not None and any(key in values for key in SEARCH_SETTINGS):
@@ -72,11 +85,18 @@ def parse_search(settings: str) -> How:
     return how
 
 
-def _pairs(text: str, settings: str) -> dict[str, str]:
+def _split_uci(name: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """The engine's name with the options that are its own, and the limits, which we set."""
+    ours = {UCI_LIMITS[key]: value for key, value in values.items() if key in UCI_LIMITS}
+    own = ",".join(f"{key}={value}" for key, value in values.items() if key not in UCI_LIMITS)
+    return f"{name}@{own}" if own else name, ours
+
+
+def _pairs(text: str, settings: str, any_name: bool = False) -> dict[str, str]:
     values: dict[str, str] = {}
     for setting in settings.split(","):
         key, _, value = setting.partition("=")
-        if key not in SETTINGS:
+        if key not in SETTINGS and not any_name:
             raise InputError(f"{text}: there is no setting {key!r}; there are {', '.join(SETTINGS)}")
         if key in values:
             raise InputError(f"{text}: {key} is set twice")
