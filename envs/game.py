@@ -204,6 +204,8 @@ class Game:
     """(label, position) worth watching while an evaluator learns"""
     board: tuple[int, int] | None = None
     """rows and columns, where the cells are numbered row by row: n-tuples walk over it"""
+    kinds: int = 1
+    """how many kinds of pieces a side has on the board"""
     turned: bool = False
     """whether `play` turns the board by half, so that the second player's last cell is the first player's first"""
     falls: bool = False

@@ -106,11 +106,11 @@ def _says_seat(game: Game, state: Any, seat: int) -> bool:
 
 
 def kind_of(game: Game) -> str:
-    """How a board is drawn: "grid" (rows and columns of cells, which say whose piece lies there and nothing else),
-    "backgammon", or "other" (as text)."""
+    """How a board is drawn: "grid" (rows and columns of cells, which say whose piece lies there), "backgammon", or
+    "other" (as text)."""
     if game.name == BACKGAMMON:
         return BACKGAMMON
-    return "grid" if game.board and game.rules.tuple_values <= game.rules.num_players + 1 else "other"
+    return "grid" if game.board and game.kinds == 1 else "other"
 
 
 def board_of(game: Game) -> dict[str, Any] | None:

@@ -123,6 +123,8 @@ def test_info_says_how_boards_are_drawn():
     othello = games.load("othello")
     narrow = dataclasses.replace(othello, rules=othello.rules._replace(max_moves=8))
     assert view.board_of(narrow) == {"rows": 8, "columns": 8, "falls": False}  # as many moves as columns prove nothing
+    checkers = games.load("checkers")  # men and kings: not only whose piece lies on a square
+    assert (view.kind_of(checkers), view.board_of(checkers)) == ("other", None)
     assert [infos[name]["kind"] for name in ("tic_tac_toe_three", "backgammon", "nim")] == [
         "grid",
         "backgammon",

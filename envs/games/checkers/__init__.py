@@ -58,6 +58,7 @@ GAME = Game(
         ("drawn ending", "B:W28:B17"),
     ),
     board=(8, 4),  # the dark squares of each row
+    kinds=2,
     turned=True,
     files={".pdn": PDN},
 )
