@@ -44,7 +44,8 @@ def listen(said, blocks, capsys, person) -> str:
     return next(person)
 
 
-LIMITS = {"connect_four": ["--depth", "1"], "othello": ["--depth", "1"], "tic_tac_toe_three": ["--depth", "2"]}
+SHALLOW = ("checkers", "chess", "connect_four", "othello")
+LIMITS = {name: ["--depth", "1"] for name in SHALLOW} | {"tic_tac_toe_three": ["--depth", "2"]}
 
 
 @some_games
