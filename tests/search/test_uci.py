@@ -171,10 +171,15 @@ def test_a_loss_has_a_negative_distance(wire):
 
 def test_several_lines_and_chosen_moves(wire):
     wire.ask("setoption name MultiPV value 3")
-    best, infos = wire.go("position startpos", "go depth 2")
+    best, infos = wire.go("position startpos", "go depth 4")
     assert [re.search(r"multipv (\d)", info)[1] for info in infos[-3:]] == ["1", "2", "3"]
-    firsts = [info.split(" pv ")[1].split()[0] for info in infos[-3:]]
+    lines = [info.split(" pv ")[1].split() for info in infos[-3:]]
+    firsts = [line[0] for line in lines]
     assert best == firsts[0]
+    assert all(len(line) > 1 for line in lines)
+    for line in lines:  # legal from the first move to the last
+        assert wire.ask(f"position startpos moves {' '.join(line)}") == []
+    wire.ask("position startpos")
     assert len(set(firsts)) == 3
     best, infos = wire.go("go depth 2 searchmoves a2a3 h2h4")
     assert best in ("a2a3", "h2h4")
