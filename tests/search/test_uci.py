@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 from command_lines import assert_one_line
 from conftest import ROOT
@@ -19,6 +20,7 @@ from deltaw.envs.path import make_path
 from deltaw.search.doors.time_control import budget
 from deltaw.search.doors.uci import UciDoor, converse, levels
 from deltaw.search.evaluators.centipawns import from_centipawns, to_centipawns
+from deltaw.search.evaluators.evaluator import make_evaluator, save_evaluator
 from deltaw.search.tree.engine import Engine
 from deltaw.search.uci import main
 
@@ -218,12 +220,19 @@ def test_the_clock_runs_from_ponderhit(wire):
     assert wire.until("bestmove")
 
 
-def test_another_evaluator_and_another_table(wire, tmp_path):
+def test_another_table_and_a_learned_evaluator(wire, tmp_path):
+    """Its head is tanh, so its score is the sum before it: here 2 for a queen more."""
+    features = CHESS.feature_sets["material"]
+    weights = np.array([[2.0 * name.lower().startswith("queen")] for name in features.names()])
+    tensors = {"weight0": weights, "bias0": np.zeros(1)}
+    file = tmp_path / "queens.safetensors"
+    save_evaluator(make_evaluator(CHESS, tensors, features=features, head="tanh"), file)
     engine = wire.door.engine
-    assert wire.ask("setoption name hash value 3") == []
+    assert wire.ask("setoption name hash value 3", f"setoption name Evaluator value {file}") == []
     assert len(wire.door.engine.table) * 32 == 2 << 20
     assert wire.door.engine is not engine
-    assert wire.ask("setoption name Evaluator value material") == []
+    _, infos = wire.go("position fen 4k3/8/8/8/8/8/8/Q3K3 w - - 0 1", "go depth 1")
+    assert " score cp 800 " in infos[-1]
 
 
 # --- scores, time, levels ---------------------------------------------------------------------------------------------
