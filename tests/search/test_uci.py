@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 import pytest
-from command_lines import assert_one_line
+from command_lines import LONGEST, assert_one_line
 from conftest import ROOT
 
 from deltaw.envs import games
@@ -47,9 +47,9 @@ class Wire:
 
     def until(self, first: str) -> list[str]:
         """Lines up to the one that begins so."""
-        lines = [self.heard.get(timeout=120)]
+        lines = [self.heard.get(timeout=LONGEST)]
         while not lines[-1].startswith(first):
-            lines.append(self.heard.get(timeout=120))
+            lines.append(self.heard.get(timeout=LONGEST))
         return lines
 
     def ask(self, *lines: str) -> list[str]:
@@ -280,7 +280,7 @@ def test_levels_end_with_what_one_search_finds():
 def test_the_program_speaks_and_ends_with_its_input():
     done = subprocess.run(
         [sys.executable, "-m", "deltaw", "uci"],
-        input="uci\nisready\ngo depth 2\n", cwd=ROOT, capture_output=True, text=True, timeout=300,
+        input="uci\nisready\ngo depth 2\n", cwd=ROOT, capture_output=True, text=True, timeout=LONGEST,
     )  # fmt: skip
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].startswith("bestmove ")
