@@ -35,7 +35,7 @@ from deltaw.search.evaluators.centipawns import to_centipawns
 from deltaw.search.evaluators.named import compiled, find_evaluator
 from deltaw.search.tree.algorithm import RootMove, SearchResult
 from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
-from deltaw.search.tree.transposition import ABOUT, ENTRY_BYTES
+from deltaw.search.tree.transposition import ABOUT, ENTRY_BYTES, entry_move, find, table_key
 
 MEGABYTE = 1 << 20
 LONGEST_TIME = 10**12
@@ -83,7 +83,7 @@ def make_options(game: Game, evaluator: str) -> dict[str, Option]:
         "MultiPV": Option("spin", 1, 1, game.rules.max_moves),
         "Ponder": Option("check", False),
         "UCI_Chess960": Option("check", False),
-        "Move Overhead": Option("spin", 50, 0, 5000),
+        "Move Overhead": Option("spin", 100, 0, 5000),
         "Evaluator": Option("string", evaluator),
     }
 
@@ -268,9 +268,8 @@ def converse(door: UciDoor, read: Read) -> None:
 class UciDoor:
     """Obeys one line after the other. Raises InputError where the evaluator named `evaluator` cannot search."""
 
-    def __init__(self, evaluator: str, write: Write, game: Game | None = None) -> None:
-        self.game = games.load("chess") if game is None else game
-        self.write = write
+    def __init__(self, evaluator: str, write: Write) -> None:
+        self.game, self.write = games.load("chess"), write
         self.options = make_options(self.game, evaluator)
         self.values = {name: option.default for name, option in self.options.items()}
         self.engine = self._make_engine(self.values)
@@ -359,16 +358,16 @@ class UciDoor:
         limits = read_limits(words)
         state, path = running(self.game, self.position)
         legal = self.game.moves(state)
-        wanted = [self.game.find_move(state, text) for text in limits.searchmoves] or legal
+        wanted = [self.game.find_move(state, text) for text in limits.searchmoves]
         self._load()
         clock = limits.clock(int(state.seat), self.values["Move Overhead"])
         if clock is not None:
             task.limit(clock.hard)
-        best: tuple[int, ...] = tuple(wanted[:1])
+        best = tuple((wanted or legal)[:1])
         if not legal:
             self.write(f"info depth 0 score {'mate 0' if self.game.rules.outcome(state)[1] else 'cp 0'}")
         elif not self.game.rules.outcome(state)[0]:
-            best = self._think(task, state, path, limits, clock, wanted if limits.searchmoves else [])
+            best = self._think(task, state, path, limits, clock, wanted) or best
         task.finish()
         texts = [uci(state, move, self.values["UCI_Chess960"]) for move in best[:1]]
         if len(best) > 1:
@@ -380,17 +379,20 @@ class UciDoor:
         self, task: Task, state: Any, path: np.ndarray, limits: Limits, clock: Budget | None, wanted: list[int]
     ) -> tuple[int, ...]:
         """The best line of the running game `state`, told level by level; it begins with one of `wanted`, if there are
-        any."""
+        any. Empty where there was no time for a level."""
         lines, begun = self.values["MultiPV"], time.perf_counter()
-        best: tuple[int, ...] = tuple(wanted[:1]) or tuple(self.game.moves(state)[:1])
+        best: tuple[int, ...] = ()
         with task.switch:
             for found in levels(self.engine, state, path, limits.depth, limits.nodes, full=lines > 1 or bool(wanted)):
-                ranked = best_first(found, wanted)[:lines]
-                best = ranked[0].line if ranked else best
-                self._tell(state, found, ranked, time.perf_counter() - begun)
-                mate = None if found.distance is None or found.value < 0 else (found.distance + 1) // 2
-                if limits.mate is not None and mate is not None and mate <= limits.mate:
-                    break
+                ranked = [
+                    move if move.line else move._replace(line=self._known_line(state, move.move, found.depth))
+                    for move in best_first(found, wanted)[:lines]
+                ]
+                if ranked:
+                    best = ranked[0].line
+                    self._tell(state, found, ranked, time.perf_counter() - begun)
+                    if limits.mate is not None and wins_within(ranked[0], limits.mate):
+                        break
                 if clock is not None and not clock.allows_level(task.elapsed):
                     break
         return best
@@ -404,6 +406,17 @@ class UciDoor:
             self.write(
                 f"info depth {found.depth}{number} score {score(move)} {speed} time {round(1000 * seconds)} pv {line}"
             )
+
+    def _known_line(self, state: Any, move: int, most: int) -> tuple[int, ...]:
+        """At most so many moves from `move` on, as the table remembers them."""
+        rules, engine, line = self.game.rules, self.engine, [move]
+        while len(line) < most:
+            state = rules.play(state, line[-1])
+            row = find(engine.table, table_key(rules, state, engine.deep.version))
+            if row < 0 or entry_move(engine.table, row) not in self.game.moves(state):
+                break
+            line.append(int(entry_move(engine.table, row)))
+        return tuple(line)
 
     def _line(self, state: Any, moves: Iterable[int]) -> Iterator[str]:
         for move in moves:
@@ -438,15 +451,25 @@ def levels(
 
 
 def best_first(found: SearchResult, wanted: list[int]) -> list[RootMove]:
-    """The moves that have values (those of `wanted`, if there are any), each with its line as far as it is known."""
+    """The moves that have values (those of `wanted`, if there are any); the best one has its line."""
     best = RootMove(found.variation[0], found.value, found.distance, line=found.variation) if found.variation else None
-    others = [move._replace(line=(move.move,)) for move in found.ranked if best is None or move.move != best.move]
+    others = [move for move in found.ranked if best is None or move.move != best.move]
     ranked = ([best] if best is not None else []) + others
     return [move for move in ranked if not wanted or move.move in wanted]
 
 
-def score(move: RootMove) -> str:
-    value = move.value or 0.0
+def mate_in(move: RootMove) -> int | None:
+    """Moves of the winner to the end of the game, negative where it is lost; None where neither is known."""
     if move.distance is None:
-        return f"cp {to_centipawns(value)}"
-    return f"mate {(move.distance + 1) // 2 if value > 0 else -(move.distance // 2)}"
+        return None
+    return (move.distance + 1) // 2 if (move.value or 0.0) > 0 else -(move.distance // 2)
+
+
+def wins_within(move: RootMove, moves: int) -> bool:
+    mate = mate_in(move)
+    return mate is not None and 0 < mate <= moves
+
+
+def score(move: RootMove) -> str:
+    mate = mate_in(move)
+    return f"cp {to_centipawns(move.value or 0.0)}" if mate is None else f"mate {mate}"

@@ -5,8 +5,8 @@
     uci:stockfish@skill=3,hash=64  any option of the engine; case and spaces in its name do not matter
 
 PROGRAM is a name that the shell finds, a file, or a command line. It is started where it is needed, once a thread, and
-is ended with the `UciProcess` that belongs to it, whatever happens. Nobody waits for it longer than it may think and
-`PATIENCE` seconds.
+is ended with the `UciProcess` that belongs to it, whatever happens. Nobody waits for an answer longer than the engine
+may think and `PATIENCE` seconds.
 
 Source: S. Meyer-Kahlen, "UCI protocol" (2006).
 """
@@ -32,6 +32,8 @@ from deltaw.envs.game import Game
 PREFIX = "uci:"
 PATIENCE = 30.0
 """seconds to wait for an answer that should come at once"""
+STARTING = 120.0
+"""seconds until a started engine is ready: some compile, or load large networks"""
 LONGEST = 600.0
 """seconds of a search that is limited by depth or nodes alone"""
 LONGEST_LINE = 1 << 16
@@ -82,7 +84,7 @@ class UciEngine:
             process.set("UCI_LimitStrength", "true")
         for name, value in self.settings.items():
             process.set(ALIASES.get(name, name), value)
-        process.wait_until_ready()
+        process.wait_until_ready(STARTING)
         return process
 
 
@@ -126,14 +128,14 @@ class UciProcess:
             self._send(f"setoption name {option.name} value {value}")
             self._values[option.name] = value
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, seconds: float) -> None:
         self._send("isready")
-        self._receive("readyok", PATIENCE)
+        self._receive("readyok", seconds)
 
     def ask(self, fen: str, limits: str, seconds: float) -> Answer:
         """The move that the engine chooses after `go LIMITS`, with nothing remembered; it may think so many seconds."""
         self._send("ucinewgame")
-        self.wait_until_ready()
+        self.wait_until_ready(PATIENCE)
         self._send(f"position fen {fen}")
         self._send(f"go {limits}")
         lines = self._receive("bestmove", seconds + PATIENCE)

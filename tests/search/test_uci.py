@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
-from command_lines import assert_one_line
+from command_lines import LONGEST, assert_one_line
 from conftest import ROOT
 
 from deltaw.envs import games
@@ -19,6 +20,7 @@ from deltaw.envs.path import make_path
 from deltaw.search.doors.time_control import budget
 from deltaw.search.doors.uci import UciDoor, converse, levels
 from deltaw.search.evaluators.centipawns import from_centipawns, to_centipawns
+from deltaw.search.evaluators.evaluator import make_evaluator, save_evaluator
 from deltaw.search.tree.engine import Engine
 from deltaw.search.uci import main
 
@@ -45,9 +47,9 @@ class Wire:
 
     def until(self, first: str) -> list[str]:
         """Lines up to the one that begins so."""
-        lines = [self.heard.get(timeout=120)]
+        lines = [self.heard.get(timeout=LONGEST)]
         while not lines[-1].startswith(first):
-            lines.append(self.heard.get(timeout=120))
+            lines.append(self.heard.get(timeout=LONGEST))
         return lines
 
     def ask(self, *lines: str) -> list[str]:
@@ -171,10 +173,15 @@ def test_a_loss_has_a_negative_distance(wire):
 
 def test_several_lines_and_chosen_moves(wire):
     wire.ask("setoption name MultiPV value 3")
-    best, infos = wire.go("position startpos", "go depth 2")
+    best, infos = wire.go("position startpos", "go depth 4")
     assert [re.search(r"multipv (\d)", info)[1] for info in infos[-3:]] == ["1", "2", "3"]
-    firsts = [info.split(" pv ")[1].split()[0] for info in infos[-3:]]
+    lines = [info.split(" pv ")[1].split() for info in infos[-3:]]
+    firsts = [line[0] for line in lines]
     assert best == firsts[0]
+    assert all(len(line) > 1 for line in lines)
+    for line in lines:  # legal from the first move to the last
+        assert wire.ask(f"position startpos moves {' '.join(line)}") == []
+    wire.ask("position startpos")
     assert len(set(firsts)) == 3
     best, infos = wire.go("go depth 2 searchmoves a2a3 h2h4")
     assert best in ("a2a3", "h2h4")
@@ -213,12 +220,19 @@ def test_the_clock_runs_from_ponderhit(wire):
     assert wire.until("bestmove")
 
 
-def test_another_evaluator_and_another_table(wire, tmp_path):
+def test_another_table_and_a_learned_evaluator(wire, tmp_path):
+    """Its head is tanh, so its score is the sum before it: here 2 for a queen more."""
+    features = CHESS.feature_sets["material"]
+    weights = np.array([[2.0 * name.lower().startswith("queen")] for name in features.names()])
+    tensors = {"weight0": weights, "bias0": np.zeros(1)}
+    file = tmp_path / "queens.safetensors"
+    save_evaluator(make_evaluator(CHESS, tensors, features=features, head="tanh"), file)
     engine = wire.door.engine
-    assert wire.ask("setoption name hash value 3") == []
+    assert wire.ask("setoption name hash value 3", f"setoption name Evaluator value {file}") == []
     assert len(wire.door.engine.table) * 32 == 2 << 20
     assert wire.door.engine is not engine
-    assert wire.ask("setoption name Evaluator value material") == []
+    _, infos = wire.go("position fen 4k3/8/8/8/8/8/8/Q3K3 w - - 0 1", "go depth 1")
+    assert " score cp 800 " in infos[-1]
 
 
 # --- scores, time, levels ---------------------------------------------------------------------------------------------
@@ -266,7 +280,7 @@ def test_levels_end_with_what_one_search_finds():
 def test_the_program_speaks_and_ends_with_its_input():
     done = subprocess.run(
         [sys.executable, "-m", "deltaw", "uci"],
-        input="uci\nisready\ngo depth 2\n", cwd=ROOT, capture_output=True, text=True, timeout=300,
+        input="uci\nisready\ngo depth 2\n", cwd=ROOT, capture_output=True, text=True, timeout=LONGEST,
     )  # fmt: skip
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].startswith("bestmove ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import sys
 import time
 
@@ -25,6 +24,7 @@ from deltaw.search.players.find import find_player
 from deltaw.search.players.how import How, Limits
 from deltaw.search.players.players import Decisions
 from deltaw.search.players.spec import parse_player
+from deltaw.search.tree.engine import Engine
 
 CHESS = games.load("chess")
 STOCKFISH = "/usr/games/stockfish"
@@ -57,7 +57,7 @@ MATES = """print("info depth 3 nodes 70 time 5 multipv 1 score mate 1 pv e1e8")
 
 
 @pytest.fixture
-def fake(tmp_path, monkeypatch):
+def fake(tmp_path):
     """fake(answer) -> the name of a player: a program that answers `go` so; `fake.told()`: what it was told."""
     log, program = tmp_path / "log", tmp_path / "fake.py"
 
@@ -66,7 +66,6 @@ def fake(tmp_path, monkeypatch):
         return f"uci:{sys.executable} {program} {log}{options}"
 
     make.told = lambda: log.read_text().splitlines()
-    monkeypatch.setattr(uci_engine, "PATIENCE", 2.0)
     return make
 
 
@@ -162,9 +161,10 @@ def test_the_web_board_asks_within_its_time(fake):
         ("sys.stdout.buffer.write(bytes(range(128, 256)) * 1000 + b'\\nbestmove x\\n')", "wants to play 'x'"),
     ],
 )
-def test_an_engine_that_fails_is_one_line_and_is_ended(fake, answer, message):
+def test_an_engine_that_fails_is_one_line_and_is_ended(fake, answer, message, monkeypatch):
     player = find_player(CHESS, fake(answer, "@seconds=0.01"), threads=1)
     process = player._workers.own.start()._process
+    monkeypatch.setattr(uci_engine, "PATIENCE", 3.0)
     with pytest.raises(InputError, match=message):
         player.choose(decision(BACK_RANK), 0)
     del player
@@ -214,7 +214,10 @@ def _runs(pid: int) -> bool:
 
 
 def test_our_own_engine_is_a_player():
-    command = f"uci:{shutil.which(sys.executable)} -m deltaw uci"
+    Engine(CHESS, CHESS.baselines["material"]).search(
+        parse(BACK_RANK), depth=1
+    )  # compiles, for which nobody waits then
+    command = f"uci:{sys.executable} -m deltaw uci"
     assert choose(f"{command}@depth=2") == "Re8#"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import chess
 import chess.engine
+from command_lines import LONGEST
 from conftest import ROOT
 
 STOCKFISH = "/usr/games/stockfish"
@@ -20,7 +21,7 @@ OPENINGS = ("", "e2e4 e7e5", "d2d4 d7d5", "c2c4 e7e5", "e2e4 c7c5", "g1f3 g8f6",
 
 @contextlib.contextmanager
 def engine(*command: str, **options: Any) -> Iterator[chess.engine.SimpleEngine]:
-    with chess.engine.SimpleEngine.popen_uci(list(command), timeout=120, cwd=ROOT) as running:
+    with chess.engine.SimpleEngine.popen_uci(list(command), timeout=LONGEST, cwd=ROOT) as running:
         running.configure(options)
         running.ping()  # what it loads now is not on its clock
         yield running
