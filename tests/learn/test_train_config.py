@@ -59,7 +59,7 @@ def test_every_game_is_measured_by_the_last_of_its_opponents():
     against = {path.stem: config(f"game={path.stem}").measure.against for path in (CONF / "game").glob("*.yaml")}
     assert against == {
         "backgammon": "pubeval", "connect_four": "points_2", "othello": "positional", "tic_tac_toe": "open_lines",
-        "nim": "nim_sum", "tic_tac_toe_three": "shares",
+        "nim": "nim_sum", "tic_tac_toe_three": "shares", "chess": "material", "checkers": "material",
         "trees": "random", "trees_chance": "random", "trees_three": "random",
     }  # fmt: skip
     assert config("game=nim", "measure.against=parity").measure.against == "parity"
