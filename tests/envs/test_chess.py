@@ -24,7 +24,7 @@ from deltaw.envs.games.chess.notation import EXAMPLE, format_state, move_text, m
 from deltaw.envs.games.chess.pgn import PGN
 from deltaw.envs.games.chess.rules import State
 from deltaw.envs.perft import count
-from deltaw.envs.record import Event, GameRecord, final_state
+from deltaw.envs.record import Event, GameRecord, final_state, initial_state
 
 CHESS = games.load("chess")
 START = parse(EXAMPLE)
@@ -562,3 +562,10 @@ def test_a_third_occurrence_ends_the_game_but_not_in_a_file():
     assert drawn.payoffs == (0.0, 0.0)
     assert won.payoffs == (1.0, -1.0)
     assert len(won.events) == len(moves) + 2
+
+
+def test_only_games_that_begin_otherwise_are_written_as_chess960():
+    usual, otherwise = initial_state(CHESS), parse("1rk5/8/8/8/8/8/8/1RK5 w Bb - 0 1")
+    for start, named in ((usual, False), (START, False), (otherwise, True)):
+        written = PGN.write(CHESS, [GameRecord(start, ("a", "b"), (), None)])
+        assert ('[Variant "Chess960"]' in written) == named

@@ -27,8 +27,9 @@ def _variant(start: Any) -> dict[str, str]:
 def _castles_as_usual(start: Any) -> bool:
     """Whether every king and rook that may castle is where chess begins with it."""
     corners, middles = 1 << 0 | 1 << 7 | 1 << 56 | 1 << 63, 1 << 4 | 1 << 60
-    ranks = [rank for rank in (0xFF, 0xFF << 56) if start.castling & rank]
-    return not start.castling & ~corners and all(start.kings & middles & rank for rank in ranks)
+    castling = int(start.castling) & (1 << 64) - 1  # of a signed number the bits above the board are set, too
+    ranks = [rank for rank in (0xFF, 0xFF << 56) if castling & rank]
+    return not castling & ~corners and all(start.kings & middles & rank for rank in ranks)
 
 
 NOTATION = Portable(
