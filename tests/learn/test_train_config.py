@@ -92,7 +92,7 @@ BAD = {
     "unknown option": (["learner.tracee=1"], "learner.tracee"),
     "added option": (["+learner.tracee=1"], "tracee"),
     "unknown experiment": (["experiment=nothing"], f"there is no experiment=nothing; there are: {', '.join(PRESETS)}"),
-    "unknown choice": (["game=halma"], "there is no game=halma; there are: backgammon, connect_four,"),
+    "unknown choice": (["game=halma"], "there is no game=halma; there are: backgammon, checkers,"),
     "no choice": (["learner=null"], "Config group override must be a string or a list"),
     "a preset of another learner": (
         ["experiment=tic_tac_toe", "learner=evolution"],
