@@ -115,6 +115,7 @@ def place(tmp_path_factory) -> Place:
     return place
 
 
+@pytest.mark.slow  # it compiles every kernel for a game of its own
 def test_the_tutorial_from_its_beginning_to_its_end(place):
     printed, commands, statements = "", 0, 0
     for block in blocks():

@@ -235,6 +235,7 @@ print("play", play.main(["kayles", "--evaluator", file, "--depth", "2", "--seed"
 """
 
 
+@pytest.mark.slow  # it compiles every kernel for a game of its own
 def test_training_and_what_comes_after(site, tmp_path):
     """From the game's own defaults; then every command that takes an evaluator."""
     folder = tmp_path / "run"

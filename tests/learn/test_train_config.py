@@ -66,13 +66,13 @@ def test_every_game_is_measured_by_the_last_of_its_opponents():
     assert config("game.opponents=[]").measure.against is None
 
 
-HEAVY = {"connect_four_ntuple"}
-"""it waits for a solver"""
+QUICK = {"debug", "tic_tac_toe", "connect_four_td", "connect_four_levels", "backgammon_linear", "othello_sparring"}
+"""presets that need few kernels of their own; the others run in `make test-all`"""
 STARTS = {"connect_four_dynamic": ("start_from=linear",)}
 """a shipped evaluator in the place of another preset's"""
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in HEAVY else ()) for n in PRESETS])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in PRESETS])
 def test_every_preset_runs(tmp_path, name):
     """With a small budget, and what makes its learner quick."""
     if name == "backgammon_cma":

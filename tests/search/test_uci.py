@@ -315,8 +315,9 @@ def test_python_chess_understands_every_line():
 
 @pytest.mark.parametrize(
     ("games_", "seconds", "increment"),
-    [(2, 2.0, 0.1), pytest.param(100, 1.0, 0.01, marks=pytest.mark.slow)],
+    [(2, 2.0, 0.1), (100, 1.0, 0.01)],
 )
+@pytest.mark.slow
 def test_games_against_stockfish_end_by_the_rules(games_, seconds, increment):
     """Its moves and clocks are python-chess's."""
     pytest.importorskip("chess")
