@@ -93,6 +93,11 @@ class BoardGameEnv(gym.Env):
         """The move being spelled, as `Rules.spell` writes it; 0 between moves."""
         return self._word
 
+    @property
+    def path(self) -> np.ndarray:
+        """The path of the game (`envs/path.py`), the decision that is due not included; not to be changed."""
+        return self._path
+
     def position(self) -> str:
         """The position in the game's usual notation, as `reset(options={"position": ...})` reads it."""
         return self._game.format(self._state)

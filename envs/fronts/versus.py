@@ -4,7 +4,7 @@ After `reset` and after every `step` it is the agent's turn or the game is over.
 
     opponent(game, state, np_random) -> move code
 
-(in a game whose positions may occur again it is also given `path=`, see `envs/path.py`) and is named in one of five
+and where it has a parameter `path`, it is also given the path of the game (`envs/path.py`). It is named in one of five
 ways: the callable itself; `"module:attribute"` for one that another package defines; `"module:attribute:text"` for one
 that `attribute(game, text)` makes, such as `"deltaw.search.doors.policy:Policy:network@plies=2"`; the name of one of
 the game's baselines, which then chooses greedily among the results of its moves; or `"random"`, any legal move.
@@ -13,6 +13,7 @@ the game's baselines, which then chooses greedily among the results of its moves
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,8 +98,7 @@ class VersusEnv(BoardGameEnv):
 
     def _answer(self) -> int:
         turns_after = (self.mover - self._agent_seat) % self._game.rules.num_players
-        asked = {"path": self._path} if self._game.rules.repetition else {}
-        move = int(self._opponents[turns_after - 1](self._game, self._state, self.np_random, **asked))
+        move = int(self._opponents[turns_after - 1](self._game, self._state, self.np_random, path=self._path))
         if not is_legal(self._game, self._state, move, self._path):
             raise InputError(f"opponent {self._named_opponent!r} played {move}, illegal in {self.position()!r}")
         return move
@@ -172,7 +172,14 @@ def find_opponents(game: Game, opponent: str | Opponent | Sequence[str | Opponen
     named = [opponent] * others if isinstance(opponent, str) or not isinstance(opponent, Sequence) else list(opponent)
     if len(named) != others:
         raise InputError(f"{len(named)} opponents {named}; {game.name} needs {others}")
-    return [find_opponent(game, name) for name in named]
+    return [_told_the_path(find_opponent(game, name)) for name in named]
+
+
+def _told_the_path(opponent: Opponent) -> Opponent:
+    """The opponent as one that takes `path=`, which is passed on where it has such a parameter."""
+    if "path" in inspect.signature(opponent).parameters:
+        return opponent
+    return lambda game, state, np_random, path: opponent(game, state, np_random)
 
 
 def find_opponent(game: Game, opponent: str | Opponent) -> Opponent:

@@ -25,6 +25,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.fronts.front import BoardGameEnv, actions_of
 from deltaw.envs.fronts.versus import Opponent, find_opponent, random_mover
 from deltaw.envs.game import Baseline, Game
+from deltaw.envs.path import make_path, outcome
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.find import find_player
@@ -56,20 +57,22 @@ class Policy:
         self._choose = _mover(self.game, player, threads)
         self._plan: tuple[Any, int, list[int]] | None = None
 
-    def __call__(self, game: Game, state: Any, np_random: np.random.Generator) -> int:
+    def __call__(self, game: Game, state: Any, np_random: np.random.Generator, path: np.ndarray | None = None) -> int:
         """The code of the chosen move: what `VersusEnv` asks of an opponent. It takes one number from `np_random`,
         whoever plays, so that the dice of a seed do not depend on that."""
         if game.name != self.game.name:
             raise InputError(f"{self!r} does not play {game.name}")
-        return int(self._choose(self.game, state, np.random.default_rng(np_random.integers(2**62))))
+        return int(self._choose(self.game, state, np.random.default_rng(np_random.integers(2**62)), path=path))
 
-    def move(self, state: Any) -> int:
-        """The code of the chosen move of the decision `state`. Raises InputError where there is nothing to decide."""
-        if self.game.rules.outcome(state)[0] or self.game.rules.num_chance(state) > 0:
+    def move(self, state: Any, path: np.ndarray | None = None) -> int:
+        """The code of the chosen move of the decision `state`, to which the game has come by `path` (`envs/path.py`;
+        None: it begins here). Raises InputError where there is nothing to decide."""
+        known = make_path(self.game.rules) if path is None else path
+        if outcome(self.game.rules, known, state)[0] or self.game.rules.num_chance(state) > 0:
             raise InputError(
                 f"there is no move to choose in {self.game.format(state)!r}: finished, or dice to be rolled"
             )
-        return self(self.game, state, self._np_random)
+        return self(self.game, state, self._np_random, path)
 
     def action(self, env: Any) -> int:
         """The action for the side to move in a Gymnasium or PettingZoo environment of this game, wrapped or not.
@@ -85,7 +88,7 @@ class Policy:
             raise ResetNeeded("call reset() first")
         state, word = front.state, front.word
         if self._plan is None or self._plan[:2] != (state, word):
-            self._plan = (state, word, actions_of(self.game, state, self.move(state), word))
+            self._plan = (state, word, actions_of(self.game, state, self.move(state, front.path), word))
         action, *rest = self._plan[2]
         longer, complete = self.game.rules.spell(state, word, action)
         self._plan = None if complete else (state, int(longer), rest)
@@ -135,13 +138,18 @@ def _mover(game: Game, player: str | Agent | Player, threads: int | None) -> Opp
     return functools.partial(_by_player, find_player(game, player, threads=threads))
 
 
-def _by_agent(agent: Agent, game: Game, state: Any, np_random: np.random.Generator) -> int:
-    return agent.choose(state)
+def _by_agent(
+    agent: Agent, game: Game, state: Any, np_random: np.random.Generator, path: np.ndarray | None = None
+) -> int:
+    return agent.choose(state, path)
 
 
-def _by_player(player: Player, game: Game, state: Any, np_random: np.random.Generator) -> int:
+def _by_player(
+    player: Player, game: Game, state: Any, np_random: np.random.Generator, path: np.ndarray | None = None
+) -> int:
     """Players draw by a seed and the number of the game: here a new seed every time."""
-    return int(player.choose(Decisions.of(game.row(state)[None]), int(np_random.integers(2**62))).moves[0])
+    decision = Decisions.of(game.row(state)[None], paths=None if path is None else path[None])
+    return int(player.choose(decision, int(np_random.integers(2**62))).moves[0])
 
 
 def _among_many(game: Game, text: str) -> Opponent:

@@ -26,7 +26,7 @@ from deltaw.envs.fronts.versus import VersusEnv, greedy, is_legal, random_mover
 from deltaw.envs.path import outcome
 
 
-def last_mover(game, state, np_random, path=None):
+def last_mover(game, state, np_random):
     """An opponent that other tests name as `module:attribute`."""
     return game.moves(state)[-1]
 
@@ -34,7 +34,7 @@ def last_mover(game, state, np_random, path=None):
 NO_PLAYER = 3
 
 
-def wrong_mover(game, state, np_random, path=None):
+def wrong_mover(game, state, np_random):
     return -7
 
 

@@ -16,6 +16,7 @@ from deltaw.envs.path import COUNT, make_path, past_key, reach, recurrence, step
 from deltaw.envs.record import read_json_lines, write_json_lines
 from deltaw.envs.rules import make_rules
 from deltaw.envs.turn import end, open_game, roll
+from deltaw.search.doors.policy import Policy
 from deltaw.search.matches.recording import play_games
 from deltaw.search.players.players import RandomPlayer
 
@@ -128,7 +129,7 @@ def test_many_games_side_by_side_are_the_same_games(game):
     assert ends > 5
 
 
-@pytest.mark.parametrize("opponent", ["random", "odd"])
+@pytest.mark.parametrize("opponent", ["random", "odd", Policy(FORBIDS, "odd"), Policy(FORBIDS, "odd@depth=2")], ids=str)
 def test_opponents_keep_to_what_is_allowed(opponent):
     env, rng = VersusEnv(FORBIDS, opponent=opponent), np.random.default_rng(1)
     for seed in range(20):
@@ -136,6 +137,16 @@ def test_opponents_keep_to_what_is_allowed(opponent):
         over = False
         while not over:
             _, _, over, _, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+
+
+def test_an_opponent_need_not_know_of_paths_and_a_policy_acts_by_the_one_of_the_environment():
+    env = VersusEnv(DRAWN, opponent=lambda game, state, np_random: ONWARD, seat=0)
+    env.reset(seed=1)
+    assert [env.step(ONWARD)[2] for _ in range(2)] == [False, True]
+    policy, alone = Policy(FORBIDS, "odd"), BoardGameEnv(FORBIDS, illegal="raise")
+    alone.reset(seed=1)
+    while alone.action_masks().any():
+        alone.step(policy.action(alone))
 
 
 @pytest.mark.parametrize("listed", [True, False])
