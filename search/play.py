@@ -300,7 +300,7 @@ def show_decision(table: Table, now: Course) -> None:
     state, moves = now.state, moves_of(table.game, now)
     draw_board(table, state)
     if table.hints:
-        show_hint(table, state)
+        show_hint(table, now)
     if len(moves) == 1:
         table.write(f"Your only move is {table.game.move_text(state, moves[0])}; Enter plays it.")
     else:
@@ -345,17 +345,17 @@ def obey(table: Table, now: Course, word: str) -> None:
     if word == "moves":
         table.write("\n".join(f"  {table.game.move_text(state, move)}" for move in moves_of(table.game, now)))
     elif word == "hint":
-        show_hint(table, state)
+        show_hint(table, now)
     elif word == "think":
-        think(table, state)
+        think(table, now)
     elif word == "board":
         draw_board(table, state)
     else:
         show_help(table)
 
 
-def show_hint(table: Table, state: Any) -> None:
-    ranked = table.agent.rank(state)[:HINTS]
+def show_hint(table: Table, now: Course) -> None:
+    ranked = table.agent.rank(now.state, now.path)[:HINTS]
     width = max(len(move.text) for move in ranked)
     for i, move in enumerate(ranked, 1):
         table.write(f"  {i}. {move.text:{width}}  {equity_text(move)}")
@@ -367,9 +367,9 @@ def equity_text(move: RootMove) -> str:
     return f"{move.value:+.3f}  ({move.depth} {'ply' if move.depth == 1 else 'plies'})"
 
 
-def think(table: Table, state: Any) -> None:
+def think(table: Table, now: Course) -> None:
     """The agent's opinion of the person's position under the best move."""
-    value, chances = table.agent.value(state)
+    value, chances = table.agent.value(now.state, now.path)
     table.write(f"With the best move this is worth {value:+.3f} to you.")
     if chances is not None:
         named = named_chances(table.game.rules.outcomes, chances)
