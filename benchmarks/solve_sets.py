@@ -26,7 +26,7 @@ DATA = Path(__file__).parent.parent / "tests" / "data"
 SETS = {
     "connect_four": ("Test_L3_R1", "Test_L2_R1", "Test_L1_R1"),
     "othello": ("endgame_10_16.tsv", "ffo_1_39.tsv"),
-    "chess": ("mates.json",),
+    "chess": ("mate_in_1", "mate_in_2", "mate_in_3", "mate_in_4", "mate_in_5"),
 }
 
 
@@ -38,17 +38,21 @@ class Problem(NamedTuple):
 
 def problems(game: str, name: str) -> list[Problem]:
     """The positions of one set, in the notation of the game."""
+    if game == "chess":
+        return [mate for mate in _mates() if name == f"mate_in_{(mate.score + 1) // 2}"]
     lines = [line for line in (DATA / game / name).read_text().splitlines() if line and not line.startswith("#")]
     if game == "connect_four":
         return [Problem(str(i), *_columns(line)) for i, line in enumerate(lines, 1)]
-    if game == "chess":
-        found = [json.loads(line) for line in lines]
-        return [Problem(str(i), mate["fen"], 2 * mate["mate"] - 1) for i, mate in enumerate(found, 1)]
     numbered = name.startswith("ffo")
     cells = [line.split("\t") for line in lines]
     if numbered:
         return [Problem(f"#{c[0]}", f"{c[1]} {c[2]}", int(c[4])) for c in cells]
     return [Problem(str(i), f"{c[0]} {c[1]}", int(c[3])) for i, c in enumerate(cells, 1)]
+
+
+def _mates() -> list[Problem]:
+    found = [json.loads(line) for line in (DATA / "chess/mates.json").read_text().splitlines()]
+    return [Problem(str(i), mate["fen"], 2 * mate["mate"] - 1) for i, mate in enumerate(found, 1)]
 
 
 def _columns(line: str) -> tuple[str, int]:
@@ -116,7 +120,7 @@ def _report(game: str, name: str, every: int, each: bool) -> int:
     print(
         f"{name}: {right} of {len(times)} exact; mean {1000 * statistics.fmean(times):.3f} ms, median "
         f"{1000 * statistics.median(times):.3f} ms, longest {max(times):.3f} s, total {total:.1f} s; "
-        f"{nodes / total / 1e6:.1f} M nodes/s",
+        f"{nodes:,} nodes, {nodes / total / 1e6:.1f} M/s",
         flush=True,
     )
     return wrong
