@@ -314,7 +314,7 @@ def test_late_moves_and_passes_save_nodes():
         engine = Engine(CHESS, CHESS.baselines["material"], options=Options(order_from=1, **options), entries=1 << 12)
         nodes.append(engine.search(state, depth=6).nodes)
     assert nodes[0] > 2 * nodes[1]
-    assert nodes[1] > 1.2 * nodes[2]
+    assert nodes[1] > nodes[2]
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
