@@ -228,7 +228,7 @@ class Game:
     symmetries: np.ndarray | None = None
     """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place
     i. The first is the identity; default: no other"""
-    engine_options: dict[str, float] = field(default_factory=dict)
+    engine_options: dict[str, Any] = field(default_factory=dict)
     """options of the engine (`search/tree/engine_node.py`) with which it plays this game best, as far as they differ
     from those that it takes from the rules"""
     files: dict[str, GameFile] = field(default_factory=dict)
