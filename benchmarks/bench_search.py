@@ -16,13 +16,13 @@ from benchmarks.material import BACKGAMMON, decisions_of, random_rows
 from benchmarks.measure import REPEATS, Row, Settings, Timing, rate, row
 from deltaw.envs import games, perft
 from deltaw.envs.control import NODES
-from deltaw.envs.game import Baseline, Game
+from deltaw.envs.game import START, Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 from deltaw.search.evaluators.named import find_evaluator
 from deltaw.search.solvers.exact import NOTHING
 from deltaw.search.tree.algorithm import evaluate_state, make_setup
-from deltaw.search.tree.engine import Engine
+from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
 from deltaw.search.tree.engine_node import PLAIN, Options
 from deltaw.search.tree.stack import Visitor
 from deltaw.search.tree.transposition import make_table
@@ -34,6 +34,7 @@ COUNTED = {CONNECT_FOUR: 7, OTHELLO: 5}
 COUNTED_ROWS = 20
 """random positions"""
 TABLE_ENTRIES = 1 << 20
+CHESS_NODES = 500_000
 
 
 def start_of(game: Game) -> Any:
@@ -69,14 +70,14 @@ def bench_connect_four(settings: Settings) -> Iterator[Row]:
     yield row("connect_four: engine 14", "nodes/s", timing, "table of 2^20, empty")
 
 
-def thinking(engine: Engine, state: Any, depth: int, seconds: float) -> Timing:
+def thinking(engine: Engine, state: Any, depth: int, seconds: float, nodes: int | None = None) -> Timing:
     """Nodes a second of searches that remember nothing, by the engine's own clock: emptying the table is not part of
     the work."""
     values, spent = [], 0.0
-    engine.search(state, depth=depth)
+    engine.search(state, depth=depth, nodes=nodes)
     while len(values) < REPEATS or spent < seconds:
         engine.forget()
-        found = engine.search(state, depth=depth)
+        found = engine.search(state, depth=depth, nodes=nodes)
         values.append(found.nodes / found.seconds)
         spent += found.seconds
     return Timing(values)
@@ -104,6 +105,39 @@ def bench_othello(settings: Settings) -> Iterator[Row]:
     for depth in (8, 11):
         timing = thinking(engine, start_of(game), depth, settings.seconds)
         yield row(f"othello: engine {depth}, linear", "nodes/s", timing, "table of 2^20, empty")
+
+
+PAWNS = {"pawn": 1.0, "knight": 3.2, "bishop": 3.3, "rook": 5.0, "queen": 9.0, "king": 0.0}
+ADVANCE, CENTRE = 0.06, 0.08
+"""pawns: what a step towards promotion, or towards the centre with a minor piece, is worth"""
+PAWNS_TO_WIN = 4.0
+OPENING = "r1bq1rk1/pp2ppbp/2np1np1/8/3NP3/2N1B3/PPP1BPPP/R2Q1RK1 w - - 0 9"
+ENDGAME = "2r3k1/pp3pp1/4p2p/3pP3/3P4/1P1R3P/P4PP1/6K1 w - - 0 1"
+
+
+def piece_squares(game: Game) -> Evaluator:
+    """A linear evaluator of chess over pieces and squares, by hand: material, advanced pawns, central minor pieces."""
+    features = game.features("pieces")
+    weights = np.array([[piece_square(name)] for name in features.names()])
+    return make_evaluator(game, {"weight0": weights, "bias0": np.zeros(1)}, features=features, head="tanh")
+
+
+def piece_square(name: str) -> float:
+    """The weight of a feature such as `middle_opponent_knight_e5`, whose squares are the mover's."""
+    _, side, kind, square = name.split("_")
+    file, rank = "abcdefgh".index(square[0]), int(square[1])
+    advanced, central = (rank if side == "me" else 9 - rank) - 2, 7 - abs(2 * file - 7) / 2 - abs(2 * rank - 9) / 2
+    place = ADVANCE * advanced if kind == "pawn" else CENTRE * central if kind in ("knight", "bishop") else 0.0
+    return (PAWNS[kind] + place) / (PAWNS_TO_WIN if side == "me" else -PAWNS_TO_WIN)
+
+
+def bench_chess(settings: Settings) -> Iterator[Row]:
+    """The engine as it plays, with a linear evaluator over pieces and squares."""
+    game = games.load("chess")
+    engine = Engine(game, piece_squares(game), entries=TABLE_ENTRIES)
+    for name, fen in (("start", START), ("opening", OPENING), ("endgame", ENDGAME)):
+        timing = thinking(engine, game.read_position(fen), DEEP_ENOUGH, settings.seconds, nodes=CHESS_NODES)
+        yield row(f"chess: engine, {name}", "nodes/s", timing, f"{CHESS_NODES:,} nodes; table of 2^20, empty")
 
 
 # --- node counts ------------------------------------------------------------------------------------------------------

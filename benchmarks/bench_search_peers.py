@@ -4,11 +4,17 @@
 OpenSpiel's `alpha_beta_search` is its generic search, in Python over C++ states (its C++ alpha-beta is not in the
 wheel); nodes are counted by its value function and by the leaves here. bitbully is a Connect Four solver in C++; it
 solves the positions of the test sets, as `benchmarks.solve_sets` does, each solver with its own table that it keeps
-from one position to the next.
+from one position to the next. Stockfish is asked for its own `bench`, one thread with its default network; python-chess
+gives the moves of an alpha-beta in Python. What a node costs depends on what is evaluated there: these rows compare
+speed, not strength.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,12 +22,24 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bench_peers import compared, peer
-from benchmarks.bench_search import CONNECT_FOUR, OTHELLO, count_leaves, start_of
+from benchmarks.bench_search import (
+    CHESS_NODES,
+    CONNECT_FOUR,
+    OPENING,
+    OTHELLO,
+    TABLE_ENTRIES,
+    count_leaves,
+    piece_squares,
+    start_of,
+    thinking,
+)
 from benchmarks.measure import REPEATS, Row, Settings, Timing, rate
 from benchmarks.solve_sets import Problem, problems
 from deltaw.envs import games
+from deltaw.envs.errors import InputError
 from deltaw.search.solvers.exact import NOTHING, find_solver
 from deltaw.search.tree.algorithm import evaluate_state, make_setup
+from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
 from deltaw.search.tree.stack import Visitor
 
 DEPTHS = {CONNECT_FOUR: (6, 11), OTHELLO: (4, 8)}
@@ -65,6 +83,66 @@ def bench_open_spiel_search(settings: Settings) -> Iterator[Row]:
             rate(our_search, settings.seconds),
             f"theirs in Python over C++ states, {depth} deep; ours {deeper}",
         )
+
+
+def bench_stockfish(settings: Settings) -> Iterator[Row]:
+    """Nodes a second: theirs by `stockfish bench`, ours from a middle game, by a linear piece-square evaluator."""
+    if not settings.peers:
+        return
+    program = find_stockfish()
+    if program is None:
+        print("stockfish is not installed: apt-get install stockfish")
+        return
+    theirs = Timing([_stockfish_speed(program) for _ in range(REPEATS)])
+    yield from compared("Stockfish: bench", "nodes/s", theirs, our_chess(settings), "whole engines, one thread")
+
+
+def find_stockfish() -> str | None:
+    """Debian keeps games in a folder of their own."""
+    return shutil.which("stockfish", path=os.environ.get("PATH", os.defpath) + os.pathsep + "/usr/games")
+
+
+def _stockfish_speed(program: str) -> float:
+    told = subprocess.run([program, "bench"], capture_output=True, text=True, check=True)
+    found = re.search(r"Nodes/second\s*:\s*(\d+)", told.stdout + told.stderr)
+    if found is None:
+        raise InputError(f"{program} bench tells no nodes/second")
+    return float(found[1])
+
+
+def our_chess(settings: Settings) -> Timing:
+    game = games.load("chess")
+    engine = Engine(game, piece_squares(game), entries=TABLE_ENTRIES)
+    return thinking(engine, game.read_position(OPENING), DEEP_ENOUGH, settings.seconds, nodes=CHESS_NODES)
+
+
+def bench_python_chess_search(settings: Settings) -> Iterator[Row]:
+    """Nodes a second of alpha-beta by material over python-chess's moves, as everybody writes it first."""
+    chess = peer("chess", settings)
+    if chess is None:
+        return
+    worth, nodes = (0, 1, 3, 3, 5, 9, 0), [0]
+
+    def alphabeta(board: Any, depth: int, alpha: int, beta: int) -> int:
+        nodes[0] += 1
+        if depth == 0:
+            lead = sum(worth[man.piece_type] * (1 if man.color else -1) for man in board.piece_map().values())
+            return lead if board.turn else -lead
+        for move in board.legal_moves:
+            board.push(move)
+            alpha = max(alpha, -alphabeta(board, depth - 1, -beta, -alpha))
+            board.pop()
+            if alpha >= beta:
+                break
+        return alpha
+
+    def work() -> int:
+        before = nodes[0]
+        alphabeta(chess.Board(OPENING), 3, -100, 100)
+        return nodes[0] - before
+
+    note = "theirs: a position of the middle game, 3 plies, in Python"
+    yield from compared("python-chess: alpha-beta", "nodes/s", rate(work, settings.seconds), our_chess(settings), note)
 
 
 def bench_bitbully(settings: Settings) -> Iterator[Row]:

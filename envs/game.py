@@ -57,6 +57,10 @@ class Rules(NamedTuple):
     view, indices strictly increasing; `spec` belongs to a FeatureSet; the same before and after the dice. Where spec[0]
     is TUPLES, the active entries of an n-tuple network (`envs/tuples.py`), in the tables' order; an index may then
     occur more than once"""
+    weigh: Any
+    """weigh(state, spec int64 [..], weight float32 [F + 1], index int32 [A], value float32 [A]) -> float64: the sum of
+    the active features' values times their weights, and the last weight; index and value are scratch; default: by
+    features"""
     expand: Any
     """expand(state, moves int64 [max_moves], rows int64 [max_moves, W]) -> n: legal moves with *distinct* results, and
     the results; default: legal_moves and play"""
@@ -73,9 +77,18 @@ class Rules(NamedTuple):
     """key(state) -> int64: equal states have equal keys; collision-free where `exact_key`"""
     noisy: Any
     """noisy(state, move) -> bool: a quiescence search follows this move; default: never"""
+    noisy_moves: Any
+    """noisy_moves(state, out int64 [max_moves]) -> n: the legal moves that are noisy, best guesses first; default: by
+    legal_moves and noisy"""
+    gain: Any
+    """gain(state, move) -> int64: what a noisy move promises, by any measure: above 0 it is tried before quiet moves,
+    the greatest first; below 0 after them, and quiescence leaves it out; 0 for a quiet move; default: 0"""
+    in_danger: Any
+    """in_danger(state) -> bool: the mover must answer a threat at once, so that quiescence follows all his moves and he
+    may not stand pat; default: never"""
     null: Any
     """null(state) -> State: the turn passed without a move, for null-move pruning; default: the state itself, which
-    searches read as "not allowed" """
+    searches read as "not allowed", as it should be where a pass would be better than every move"""
     score: Any
     """score(state) -> int64: what exact solvers report at the end of a game (discs, distance to win); default:
     outcome"""
@@ -217,6 +230,9 @@ class Game:
     symmetries: np.ndarray | None = None
     """int64 [S, num_cells]: permutations p of the board that leave the game the same: the image has cell[p[i]] at place
     i. The first is the identity; default: no other"""
+    engine_options: dict[str, Any] = field(default_factory=dict)
+    """options of the engine (`search/tree/engine_node.py`) with which it plays this game best, as far as they differ
+    from those that it takes from the rules"""
     files: dict[str, GameFile] = field(default_factory=dict)
     """ending of a file's name -> a format for whole games, beside JSON lines (`envs/record.py`)"""
 

@@ -92,10 +92,13 @@ def step_back(rules, path):
 def recurrence(rules, path, state):
     """Where in the path the position of `state` stands that makes this occurrence one too many: its index, or -1."""
     if rules.repetition != 0:
-        key, left = rules.repetition_key(state), max(rules.repetition - 1, 1)
         n = path[COUNT]
+        first = max(n - rules.reversible(state), 0)
+        if first >= n:
+            return -1
+        key, left = rules.repetition_key(state), max(rules.repetition - 1, 1)
         if key != 0:
-            for i in range(n - 1, max(n - rules.reversible(state), 0) - 1, -1):
+            for i in range(n - 1, first - 1, -1):
                 if path[KEYS + i] == key:
                     left -= 1
                     if left == 0:
@@ -153,7 +156,18 @@ def outcome(rules, path, state):
 @kernel
 def legal_moves(rules, path, state, moves):
     """`Rules.legal_moves` without those that the path forbids."""
-    n = rules.legal_moves(state, moves)
+    return _allowed(rules, path, state, moves, rules.legal_moves(state, moves))
+
+
+@kernel
+def noisy_moves(rules, path, state, moves):
+    """`Rules.noisy_moves` without those that the path forbids."""
+    return _allowed(rules, path, state, moves, rules.noisy_moves(state, moves))
+
+
+@kernel
+def _allowed(rules, path, state, moves, n):
+    """Drops the moves that the path forbids from moves[:n]; the number of the others."""
     if rules.repetition == FORBIDDEN:
         kept = 0
         for i in range(n):

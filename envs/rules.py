@@ -23,6 +23,7 @@ def make_rules(
     play: Any,
     outcome: Any,
     features: Any,
+    weigh: Any = None,
     cells: Any,
     num_cells: int,
     max_moves: int,
@@ -38,6 +39,9 @@ def make_rules(
     chance: Any = None,
     expand: Any = None,
     noisy: Any = None,
+    noisy_moves: Any = None,
+    gain: Any = None,
+    in_danger: Any = None,
     null: Any = None,
     score: Any = None,
     payoffs: Any = None,
@@ -55,7 +59,8 @@ def make_rules(
     sample_chance: Any = None,
     only_deals: bool = False,
 ) -> Rules:
-    """A game's `Rules`: its own kernels, and defaults for the optional ones.
+    """A game's `Rules`: its own kernels, and defaults for the optional ones. `weigh` makes its kernel from the game's
+    features, those of n-tuples included.
 
     Raises ValueError for kernels that are missing: `payoffs` of a game for more than two, `repetition_key` and
     `path_plies` where a repetition means something. A game with chance but without `chance` needs `sample_chance`.
@@ -69,6 +74,7 @@ def make_rules(
         raise ValueError("a game with chance events needs `chance` or `sample_chance`")
     load, store = _row_kernels(state, width)
     key = key or _mixed_key(store, width)
+    features = _or_tuples(features, tuple_cells or cells, seat, num_cells) if tuple_values else features
     num_chance, exact_chance = num_chance or _no_chance, num_chance is None or chance is not None
     chance = chance or _certain
     return Rules(
@@ -79,7 +85,8 @@ def make_rules(
         outcome=outcome,
         num_chance=num_chance,
         chance=chance,
-        features=_or_tuples(features, tuple_cells or cells, seat, num_cells) if tuple_values else features,
+        features=features,
+        weigh=(weigh or weigh_features)(features),
         expand=expand or _expand_by_playing(legal_moves, play, store),
         load=load,
         store=store,
@@ -87,6 +94,9 @@ def make_rules(
         tuple_cells=tuple_cells or cells,
         key=key,
         noisy=noisy or unmarked,
+        noisy_moves=noisy_moves or _filter_noisy(legal_moves, noisy or unmarked),
+        gain=gain or _no_gain,
+        in_danger=in_danger or never_in_danger,
         null=null or _no_null,
         score=score or _score_by_outcome(outcome),
         payoffs=payoffs or _payoffs_by_outcome(outcome),
@@ -157,6 +167,23 @@ def _or_tuples(features, tuple_cells, seat, num_cells):
     return features_or_tuples
 
 
+def weigh_features(features):
+    """`weigh` of a game by its `features`."""
+
+    @kernel
+    def weigh(state, spec, weight, index, value):
+        n = features(state, spec, index, value)
+        even, odd = np.float64(weight[len(weight) - 1]), 0.0  # two sums: one addition need not wait for the other
+        for i in range(0, n - 1, 2):
+            even += weight[index[i]] * value[i]
+            odd += weight[index[i + 1]] * value[i + 1]
+        if n % 2 == 1:
+            even += weight[index[n - 1]] * value[n - 1]
+        return even + odd
+
+    return weigh
+
+
 @kernel
 def _no_chance(state):
     return 0
@@ -169,6 +196,29 @@ def _certain(state, i):
 
 @kernel
 def unmarked(state, move):
+    return False
+
+
+def _filter_noisy(legal_moves, noisy):
+    @kernel
+    def noisy_moves(state, out):
+        n = 0
+        for i in range(legal_moves(state, out)):
+            if noisy(state, out[i]):
+                out[n] = out[i]
+                n += 1
+        return n
+
+    return noisy_moves
+
+
+@kernel
+def _no_gain(state, move):
+    return np.int64(0)
+
+
+@kernel
+def never_in_danger(state):
     return False
 
 

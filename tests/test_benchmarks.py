@@ -10,19 +10,25 @@ import pytest
 from conftest import ROOT
 
 from benchmarks import run
+from benchmarks.bench_search_peers import find_stockfish
 from benchmarks.measure import REPEATS, Row, Settings, Timing, rate, row
 
 TINY = Settings(seconds=0.01, games=1, positions=20, decisions=20, batch=32, starts=1, cold=False, peers=True)
 STARTS = [bench for bench in run.discover() if bench.name.startswith("startup.")]
 QUICK = [bench for bench in run.discover() if bench not in STARTS]
-COMPILES = ("search.nodes", "search.chance", "search.othello")
-"""benches that compile every algorithm for large games: minutes without a cache"""
-PEERS = {
+COMPILES = (
+    "search.nodes", "search.chance", "search.othello", "search.chess",
+    "search_peers.stockfish", "search_peers.python_chess_search",
+)  # fmt: skip
+"""benches that compile every algorithm, or the engine, for large games: minutes without a cache"""
+PEERS = {  # the module of each
     "peers.gnubg": "gnubg_nn",
     "peers.open_spiel": "pyspiel",
     "peers.python_chess": "chess",
     "search_peers.open_spiel_search": "pyspiel",
     "search_peers.bitbully": "bitbully",
+    "search_peers.stockfish": "",
+    "search_peers.python_chess_search": "chess",
 }
 
 
@@ -41,7 +47,9 @@ def check(rows: list[Row]) -> None:
     ids=lambda bench: bench.name,
 )
 def test_a_bench_yields_rows(bench):
-    if bench.name in PEERS:
+    if bench.name == "search_peers.stockfish" and find_stockfish() is None:
+        pytest.skip("no Stockfish here")
+    elif PEERS.get(bench.name):
         pytest.importorskip(PEERS[bench.name])
     rows = run.collect([bench], TINY)
     assert rows

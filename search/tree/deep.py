@@ -142,16 +142,8 @@ def _opposed(evaluate: Any) -> Any:
 
 @kernel
 def evaluate_linear(rules, weights, state, work):
-    """Precondition: the game is on. Two sums, so that one addition need not wait for the other."""
-    n = rules.features(state, weights.spec, work.active, work.value)
-    weight, active, amount = weights.weight, work.active, work.value
-    even, odd = np.float64(weight[len(weight) - 1]), 0.0
-    for i in range(0, n - 1, 2):
-        even += weight[active[i]] * amount[i]
-        odd += weight[active[i + 1]] * amount[i + 1]
-    if n % 2 == 1:
-        even += weight[active[n - 1]] * amount[n - 1]
-    value = even + odd
+    """Precondition: the game is on."""
+    value = rules.weigh(state, weights.spec, weights.weight, work.active, work.value)
     return weights.scale * math.tanh(value) if weights.head == TANH else value
 
 

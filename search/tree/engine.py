@@ -41,9 +41,10 @@ DEEP_ENOUGH = 128
 
 
 def default_options(game: Game) -> Options:
-    """Quiescence and singular extension where the game marks noisy moves, else none."""
+    """Quiescence and singular extension where the game marks noisy moves, else none; then what the game says itself."""
     marks = game.rules.noisy is not unmarked
-    return Options(quiet_plies=QUIET_PLIES if marks else 0, singular_margin=SINGULAR_MARGIN if marks else 0.0)
+    options = Options(quiet_plies=QUIET_PLIES if marks else 0, singular_margin=SINGULAR_MARGIN if marks else 0.0)
+    return options._replace(**game.engine_options)
 
 
 class Engine:
@@ -137,7 +138,8 @@ class Engine:
         follow(self.game.rules, path_in(self.control), path)
 
     def _plies(self, depth: int, options: Options) -> int:
-        extended = 2 * depth if options.singular_margin > 0 else depth
+        extends = options.singular_margin > 0 or options.danger_extension > 0
+        extended = 2 * depth if extends else depth
         return extended + options.quiet_plies + 3
 
     def _memory(self, depth: int, options: Options) -> Memory:

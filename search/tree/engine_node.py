@@ -3,27 +3,30 @@
     always                          descent by levels with aspiration windows, principal variation search, a
                                     transposition table, move ordering
     where a game marks noisy moves  quiescence and singular extension
-    where it is asked for           null move
+    where it knows danger           evasions in quiescence, danger extension (in chess: check)
+    where it is asked for           null move, late-move reductions
 
 `search_node` is written in numbered steps; `search/tree/engine_root.py` calls it level by level from the root;
 `search/tree/engine.py` is the interface to call.
 
 **Promise.** With `PLAIN` options the value is that of minimax at the same depth, and `Visitor`s see proven bounds. The
-other options are selective: quiescence, singular extension and null move are heuristics, and deeper table entries
-answer for shallower ones.
+other options are selective: quiescence, the extensions, null move and reductions are heuristics, and deeper table
+entries answer for shallower ones.
 
 **Wins are counted in plies.** With `step` > 0 a finished game of the largest outcome `top` is worth top - ply x step,
 so that a quicker win and a slower loss are better; in the table such values are counted from the node itself.
 Evaluations are kept below `top` - MARGIN, so that any value above this is a proven win.
 
 **Proven positions.** A position whose value rests on finished games alone, on no evaluation, is stored with the depth
-PROVEN and answers at any depth; when the root is one, the descent ends.
+PROVEN and answers at any depth; when the root is one, the descent ends. A win is proven in this sense only once the
+search is as deep as the win is far: an extended line may have found a slow one first.
 
 Letters: P plies, M most moves of a decision.
 
 Sources: A. Reinefeld, "An improvement to the Scout tree-search algorithm" (1983), for the null windows; J. Schaeffer,
 "The history heuristic and alpha-beta search enhancements in practice" (1989); C. Donninger, "Null move and deep search"
-(1993); T. Anantharaman, M. Campbell and F. Hsu, "Singular extensions" (1990).
+(1993); T. Anantharaman, M. Campbell and F. Hsu, "Singular extensions" (1990); T. Romstad, "An introduction to late move
+reductions" (2006).
 """
 
 from __future__ import annotations
@@ -32,12 +35,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deltaw.envs.bits import highest
 from deltaw.envs.control import OPEN, PATH, enter, stopped
 from deltaw.envs.game import Rules
 from deltaw.envs.kernel import kernel
 from deltaw.envs.path import FREE, RESTS, make_path, settle
 from deltaw.search.tree import transposition as tt
-from deltaw.search.tree.stack import leave, leave_path, node_moves, node_outcome, opinion, path_in
+from deltaw.search.tree.stack import leave, leave_path, node_moves, node_noisy_moves, node_outcome, opinion, path_in
 
 GENERATION, VERSION = PATH + 1, PATH + 2
 """control[GENERATION]: number of this search; [VERSION]: of the evaluator"""
@@ -50,7 +54,10 @@ MARGIN = 2.0**-9
 """distance of evaluations below a certain win: room for 2^11 plies of STEP"""
 STEP = 2.0**-20
 
-TABLE_MOVE, FIRST_KILLER, SECOND_KILLER = 1 << 60, 1 << 59, 1 << 58
+TABLE_MOVE, GAIN, FIRST_KILLER, SECOND_KILLER = 1 << 60, 1 << 48, 2 << 46, 1 << 46
+"""scores of moves: the table's; for a gain of 1; killers. History stays far below."""
+REDUCED_FROM = 3
+"""shallowest depth at which late moves are reduced"""
 
 
 class Options(NamedTuple):
@@ -60,6 +67,8 @@ class Options(NamedTuple):
     """1: table entries of deeper searches answer for shallower ones; 0: only those of the same depth do"""
     table_from: int = 2
     """shallowest depth at which the table is asked: at smaller depths a search is faster than a look-up"""
+    order_from: int = 2
+    """shallowest depth at which moves are ordered; below, they come in the game's own order"""
     quiet_plies: int = 0
     """longest line of noisy moves behind the horizon; 0: no quiescence"""
     singular_margin: float = 0.0
@@ -67,6 +76,11 @@ class Options(NamedTuple):
     never"""
     null_reduction: int = 0
     """plies saved by letting the opponent move twice; 0: no null move"""
+    danger_extension: int = 0
+    """plies that a move is searched deeper if it puts the opponent in danger"""
+    late_moves: int = 0
+    """so many moves of a node are searched to the full depth; quiet ones behind them are searched shallower first, and
+    again if they turn out to be better; 0: all are searched to the full depth"""
     step: float = STEP
     """cost of a ply by which a win is delayed"""
     aspiration: float = 0.05
@@ -139,23 +153,33 @@ def judge(rules, leaf, options, state, memory):
 
 
 @kernel
+def is_settled(rules, options, value, depth):
+    """Whether a value found `depth` moves deep that rests on finished games alone would be the same at any greater
+    depth. A win that an extended line has found beyond the depth need not be the quickest one."""
+    return not is_certain(rules, options, value) or abs(value) + depth * options.step >= top_value(rules)
+
+
+@kernel
 def counted_from(rules, options, value, plies):
-    """A certain win `plies` further away."""
-    return value - np.copysign(plies * options.step, value) if is_certain(rules, options, value) else value
+    """A certain win `plies` further away, or nearer where `plies` is below 0."""
+    return value - plies * np.copysign(options.step, value) if is_certain(rules, options, value) else value
 
 
 # --- ordering ---------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def order_moves(rules, frame, n, table_move, control):
-    """Scores of the moves frame[:n]: the table's move, killers, history; equals stay in the game's order."""
+def order_moves(rules, state, frame, n, table_move, control):
+    """Scores of the moves frame[:n]: the table's move, gains, killers, history, losses; equals stay in the game's
+    order."""
     most = rules.max_moves
     for i in range(n):
         move = frame[i]
-        score = control[HISTORY + (move & (HISTORY_SIZE - 1))]
+        score, gain = control[HISTORY + (move & (HISTORY_SIZE - 1))], rules.gain(state, move)
         if move == table_move:
             score = TABLE_MOVE
+        elif gain != 0:
+            score = gain * GAIN
         elif move == frame[2 * most]:
             score = FIRST_KILLER
         elif move == frame[2 * most + 1]:
@@ -180,8 +204,10 @@ def next_move(rules, frame, i, n):
 
 
 @kernel
-def reward(rules, frame, move, depth, control):
-    """A move that cut off is tried early where it turns up again."""
+def reward(rules, state, frame, move, depth, control):
+    """A move that cut off is tried early where it turns up again; what it gains at once says so itself."""
+    if rules.gain(state, move) != 0:
+        return
     most = rules.max_moves
     if move != frame[2 * most]:
         frame[2 * most + 1] = frame[2 * most]
@@ -205,19 +231,22 @@ def keep_line(rules, frames, ply, move):
 
 @kernel
 def quiesce(rules, leaf, options, state, alpha, beta, ply, left, memory):
-    """Value of `state` once the noisy moves are played out, at most `left` of them in a row; fail-soft. The mover may
-    always stand pat."""
+    """Value of `state` once the noisy moves are played out, at most `left` plies of them; fail-soft. The mover may
+    stand pat unless he is in danger."""
     if enter(memory.control):
         return 0.0
     over, result = node_outcome(rules, state, memory)
     if over:
         return finished(rules, options, result, ply)
-    best = judge(rules, leaf, options, state, memory)
-    if best >= beta or left <= 0 or ply + 1 >= len(memory.frames):
-        return best
+    is_last, in_danger, best = left <= 0 or ply + 1 >= len(memory.frames), rules.in_danger(state), -np.inf
+    if is_last or not in_danger:
+        best = judge(rules, leaf, options, state, memory)
+        if best >= beta or is_last:
+            return best
     frame, mover = memory.frames[ply], rules.seat(state)
-    for i in range(node_moves(rules, state, frame, memory)):
-        if not rules.noisy(state, frame[i]):
+    n = node_moves(rules, state, frame, memory) if in_danger else node_noisy_moves(rules, state, frame, memory)
+    for i in range(n):
+        if not in_danger and rules.gain(state, frame[i]) < 0:
             continue
         child, bound = rules.play(state, frame[i]), max(alpha, best)
         turned = rules.seat(child) != mover
@@ -264,15 +293,9 @@ def answers(rules, options, memory, row, depth, alpha, beta, ply):
 def keep(rules, options, memory, key, depth, value, alpha, beta, move, ply, opened):
     """Stores what a node has found; `opened` is control[OPEN] of the time when it was entered."""
     proven = options.deeper != 0 and memory.control[OPEN] == opened
-    tt.store(
-        memory.table,
-        key,
-        tt.PROVEN if proven else depth,
-        tt.bound_of(value, alpha, beta),
-        counted_from(rules, options, value, -ply),
-        move,
-        memory.control[GENERATION],
-    )
+    bound, value = tt.bound_of(value, alpha, beta), counted_from(rules, options, value, -ply)
+    kept = tt.PROVEN if proven and is_settled(rules, options, value, depth) else depth
+    tt.store(memory.table, key, kept, bound, value, move, memory.control[GENERATION])
 
 
 @kernel
@@ -311,28 +334,33 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
                 return value
             control[OPEN] = opened
             table_move = tt.entry_move(memory.table, row)
-    # 5. Null move: if even two moves in a row do not help the opponent, this line is good enough.
-    if options.null_reduction > 0 and may_pass != 0 and not is_open and depth > options.null_reduction + 1:
+    # 5. Null move: if even two moves in a row do not help the opponent, this line is good enough. A position that the
+    #    evaluator does not think so good already is not worth the try.
+    tries = options.null_reduction > 0 and may_pass != 0 and not is_open and depth > options.null_reduction + 1
+    if tries and judge(rules, leaf, options, state, memory) >= beta:
         value = pass_turn(rules, leaf, visitor, options, state, depth, beta, ply, memory)
         if value >= beta and not is_certain(rules, options, value):
             control[OPEN] += 1
             return value
-    # 6. Moves, in promising order; at the last ply in the game's own.
+    control[OPEN] = opened
+    # 6. Moves, in promising order; at the last plies in the game's own.
     rested = begin_node(rules, memory)
     n = node_moves(rules, state, frame, memory)
-    if depth > 1:
-        order_moves(rules, frame, n, table_move, control)
+    if depth >= options.order_from:
+        order_moves(rules, state, frame, n, table_move, control)
     # 7. Singular extension: one move clearly better than all others.
     extra = 0
     if options.singular_margin > 0.0 and tabled and table_move >= 0 and depth >= 4:
         extra = singular(rules, leaf, visitor, options, state, depth, ply, n, key, table_move, memory)
     # 8. The first move gets the window; the others must prove that they are better before they get it.
+    #    A late quiet move must first prove it at a smaller depth.
     best, best_move = -np.inf, np.int64(tt.NO_MOVE)
     for i in range(n):
-        move = next_move(rules, frame, i, n) if depth > 1 else frame[i]
+        move = next_move(rules, frame, i, n) if depth >= options.order_from else frame[i]
         child, bound = rules.play(state, move), max(alpha, best)
         turned = rules.seat(child) != mover
-        left = depth - 1 + (extra if move == table_move else 0)
+        left = depth - 1 + (extra if move == table_move else 0) + extension(rules, options, child)
+        late = reduction(rules, options, state, child, move, depth, i)
         narrow = is_open and i > 0
         while True:
             high = np.nextafter(bound, np.inf) if narrow else beta
@@ -340,11 +368,15 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
             if left <= 0 or ply + 2 >= len(frames):
                 value = horizon(rules, leaf, visitor, options, child, a, b, ply + 1, memory)
             else:
-                value = search_node(rules, leaf, visitor, options, child, left, a, b, ply + 1, np.int64(1), memory)
+                now = left - late
+                value = search_node(rules, leaf, visitor, options, child, now, a, b, ply + 1, np.int64(1), memory)
             value = -value if turned else value
-            if not (narrow and bound < value < beta):
+            if late > 0 and value > bound:
+                late = np.int64(0)
+            elif narrow and bound < value < beta:
+                narrow = False
+            else:
                 break
-            narrow = False
         if stopped(control):
             return 0.0
         if value > best:
@@ -352,8 +384,8 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
             if value > alpha and is_open:
                 keep_line(rules, frames, ply, move)
             if value >= beta:
-                if depth > 1:
-                    reward(rules, frame, move, depth, control)
+                if depth >= options.order_from:
+                    reward(rules, state, frame, move, depth, control)
                 break
     # 9. Remember, unless the value holds on this path only.
     alone = end_node(rules, rested, memory)
@@ -361,6 +393,23 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
         keep(rules, options, memory, key, depth, best, alpha, beta, best_move, ply, opened)
     leave(visitor, control, state, depth, best, alpha, beta)
     return best
+
+
+@kernel
+def extension(rules, options, child):
+    """Plies that a move to `child` is searched deeper."""
+    return options.danger_extension if options.danger_extension > 0 and rules.in_danger(child) else 0
+
+
+@kernel
+def reduction(rules, options, state, child, move, depth, i):
+    """Plies by which the i-th move is searched shallower at first, so that at least one is left; the later the move and
+    the deeper the search, the more."""
+    if options.late_moves == 0 or i < options.late_moves or depth < REDUCED_FROM:
+        return np.int64(0)
+    if rules.noisy(state, move) or rules.in_danger(state) or rules.in_danger(child):
+        return np.int64(0)
+    return min(1 + highest(depth) * highest(i) // 6, depth - 2)
 
 
 @kernel

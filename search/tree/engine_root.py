@@ -18,7 +18,15 @@ import numpy as np
 from deltaw.envs.control import OPEN, stopped
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.leaf import TIED
-from deltaw.search.tree.engine_node import horizon, is_certain, keep_line, line_start, search_node
+from deltaw.search.tree.engine_node import (
+    extension,
+    horizon,
+    is_certain,
+    is_settled,
+    keep_line,
+    line_start,
+    search_node,
+)
 from deltaw.search.tree.stack import node_results
 
 
@@ -47,7 +55,7 @@ next level was broken off and its best move taken"""
 @kernel
 def search_child(rules, leaf, visitor, options, state, depth, alpha, beta, memory):
     """A node one move away from the root."""
-    first = np.int64(1)
+    first, depth = np.int64(1), depth + extension(rules, options, state)
     if depth <= 0:
         return horizon(rules, leaf, visitor, options, state, alpha, beta, first, memory)
     return search_node(rules, leaf, visitor, options, state, depth, alpha, beta, first, np.int64(1), memory)
@@ -144,5 +152,6 @@ def think(rules, leaf, visitor, options, state, depth, memory, root, values):
         root.values[:n] = values[:n]
         answer_level(rules, memory, root, level, best)
         root.found[PROVEN] = control[OPEN] == opened
-        if options.deeper != 0 and (root.found[PROVEN] or (is_certain(rules, options, value) and options.full == 0)):
+        known = root.found[PROVEN] or (is_certain(rules, options, value) and options.full == 0)
+        if options.deeper != 0 and known and is_settled(rules, options, value, level):
             return

@@ -89,6 +89,16 @@ def node_moves(rules, state, moves, stack):
 
 
 @kernel
+def node_noisy_moves(rules, state, moves, stack):
+    """`node_moves` of the noisy moves alone."""
+    if rules.repetition == 0:
+        return rules.noisy_moves(state, moves)
+    n = paths.noisy_moves(rules, path_in(stack.control), state, moves)
+    paths.reach(rules, path_in(stack.control), state)
+    return n
+
+
+@kernel
 def node_results(rules, state, moves, rows, stack):
     """`node_moves` with distinct results, which go to `rows` [M, W]."""
     if rules.repetition == 0:

@@ -165,6 +165,63 @@ def test_a_pass_hands_over_the_turn_outside_check():
     assert format_state(passed) == "rnbqkbnr/1pp1pppp/p7/3pP3/8/8/PPPP1PPP/RNBQKBNR b KQkq - 0 3"
     checked = play(START, "e4", "f5", "Qh5")
     assert plain(rules.null(checked)) == checked
+    only_pawns = parse("8/8/1p1p4/1P1Pk3/4p3/4P1K1/8/8 w - - 0 1")  # whoever moves loses a pawn
+    assert plain(rules.null(only_pawns)) == only_pawns
+
+
+def test_captures_are_judged_by_the_exchange_on_their_square():
+    """Against a plain recursion over python-chess's attackers; its board also says who is in check."""
+    chess = pytest.importorskip("chess")
+    draw, losing = random.Random(3), 0
+    for _ in range(60):
+        board = chess.Board()
+        for _ in range(draw.randrange(5, 90)):
+            if not board.is_game_over():
+                board.push(draw.choice(list(board.legal_moves)))
+        board = board if board.turn else board.mirror()
+        state = parse(board.fen())
+        assert bool(CHESS.rules.in_danger(state)) == board.is_check()
+        for move in moves_of(state):
+            promoted = int(move) >> 12
+            if promoted not in (rules.ROOK, rules.BISHOP):
+                lost = exchanged(chess, board, chess.Move.from_uci(uci(state, move))) < 0
+                losing += lost and bool(rules.noisy(state, move))
+                assert (CHESS.rules.gain(state, move) < 0) == (lost and bool(rules.noisy(state, move)))
+    assert losing > 20
+    (best, *_) = moves_by(CHESS.rules.noisy_moves, parse("7k/1P6/8/3q4/r1P5/1P6/8/6K1 w - - 0 1"))
+    assert best == "cxd5"
+
+
+def moves_by(generator, state: State) -> list[str]:
+    moves = np.empty(rules.ROOM, np.int64)
+    return [move_text(state, int(move)) for move in moves[: generator(state, moves)]]
+
+
+def exchanged(chess, board, move) -> int:
+    """What a move wins in pawns if both sides then capture on its square, the least valuable man first, as long as it
+    pays. Pins do not count; a king captures only where nobody can capture back."""
+    worth = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 0}
+    men, square = board.copy(stack=False), move.to_square
+    moved = men.remove_piece_at(move.from_square)
+    victim = chess.Piece(chess.PAWN, not board.turn) if board.is_en_passant(move) else men.piece_at(square)
+    won = (worth[victim.piece_type] if victim else 0) + (worth[move.promotion] - 1 if move.promotion else 0)
+
+    def recapture(side, kind) -> int:
+        """What `side` wins by capturing the man of this kind on the square, at least 0."""
+        there = sorted(men.attackers(side, square), key=men.piece_type_at)
+        if not there:
+            return 0
+        man = men.remove_piece_at(there[0])
+        men.set_piece_at(square, man)
+        if man.piece_type == chess.KING and men.attackers(not side, square):
+            gained = 0
+        else:
+            gained = max(0, worth[kind] - recapture(not side, man.piece_type))
+        men.set_piece_at(there[0], man)
+        return gained
+
+    men.set_piece_at(square, chess.Piece(move.promotion or moved.piece_type, board.turn))
+    return won - recapture(not board.turn, move.promotion or moved.piece_type)
 
 
 def test_what_makes_a_position_the_same():

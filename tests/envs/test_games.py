@@ -16,6 +16,7 @@ from game_names import EVERY_GAME
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
+from deltaw.envs.game import SPARE_MOVES
 
 SEED = 20260101
 NUM_GAMES = 6
@@ -108,6 +109,21 @@ def test_expand_and_legal_moves_lead_to_the_same_set(game):
         assert played == set(expanded(game, state)[1])
 
 
+def test_noisy_moves_are_the_noisy_ones_of_all_and_they_alone_gain(game):
+    moves = np.empty(game.rules.max_moves + SPARE_MOVES, np.int64)
+    for state in decisions(game):
+        legal = moves[: game.rules.legal_moves(state, moves)].tolist()
+        wanted = [move for move in legal if game.rules.noisy(state, move)]
+        assert sorted(moves[: game.rules.noisy_moves(state, moves)].tolist()) == sorted(wanted)
+        assert {move for move in legal if game.rules.gain(state, move)} <= set(wanted)
+
+
+def test_nobody_in_danger_passes(game):
+    for state in decisions(game):
+        if game.rules.in_danger(state):
+            assert python_state(game, game.rules.null(state)) == state
+
+
 def test_outcomes_are_listed_and_symmetric(game):
     rules = game.rules
     assert list(rules.outcomes) == sorted(-value for value in rules.outcomes)
@@ -183,6 +199,17 @@ def test_features_are_sorted_finite_and_in_range(game):
             assert not len(index) or (index[0] >= 0 and index[-1] < feature_set.num_features)
             assert np.all(np.isfinite(value))
             assert np.all(value != 0)
+
+
+def test_weights_are_summed_over_the_features(game):
+    for feature_set in game.feature_sets.values():
+        weight = np.random.default_rng(SEED).normal(size=feature_set.num_features + 1).astype(np.float32)
+        spec = np.array(feature_set.spec, np.int64)
+        for state in sample(game):
+            index, value = active(game, feature_set, state)
+            scratch = np.empty(feature_set.max_active, np.int32), np.empty(feature_set.max_active, np.float32)
+            found = game.rules.weigh(state, spec, weight, *scratch)
+            assert found == pytest.approx(weight[index].astype(float) @ value + weight[-1], rel=1e-5, abs=1e-5)
 
 
 def test_every_feature_has_one_name(game):

@@ -3,6 +3,7 @@ limit."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT, python_state, random_game
+from conftest import DATA, ROOT, python_state, random_game
 from game_names import EVERY_GAME, mostly_slow
 
 from deltaw.envs import games
@@ -240,6 +241,82 @@ def test_null_move_keeps_this_value():
 def test_quiescence_is_on_where_a_game_marks_moves():
     assert default_options(TIC_TAC_TOE).quiet_plies == 0
     assert default_options(FOREST).quiet_plies > 0
+
+
+# --- chess ------------------------------------------------------------------------------------------------------------
+
+CHESS = games.load("chess")
+MATES = [json.loads(line) for line in (DATA / "chess/mates.json").read_text().splitlines()]
+
+
+def solve_mate(line: dict[str, Any]) -> None:
+    """The quickest mate in n moves lies 2 n - 1 plies away. Nothing may be pruned or searched shallower."""
+    plies, options = 2 * line["mate"] - 1, default_options(CHESS)._replace(null_reduction=0, late_moves=0)
+    engine = Engine(CHESS, CHESS.baselines["material"], options=options, entries=1 << 16)
+    found = engine.search(CHESS.parse(line["fen"]), depth=plies)
+    assert (found.value, found.distance, found.proven) == (1.0, plies, True), line
+    assert len(found.variation) == plies
+    assert tuple(map(int, CHESS.rules.outcome(found.leaf))) == (1, -1)
+
+
+def test_mates_are_found_at_their_distance():
+    assert len(MATES) == 120
+    for line in MATES[:40]:
+        if line["mate"] <= 3:
+            solve_mate(line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", MATES, ids=[line["fen"] for line in MATES])
+def test_every_mate_is_found_at_its_distance(line):
+    solve_mate(line)
+
+
+def of_chess(fen: str, **limits: Any) -> tuple[str, int | None]:
+    """(best move, plies to mate) by material, with the options given and the limit of depth."""
+    depth = limits.pop("depth")
+    engine = Engine(CHESS, CHESS.baselines["material"], options=Options(**limits), entries=1 << 12)
+    found = engine.search(CHESS.parse(fen), depth=depth)
+    return CHESS.move_text(CHESS.parse(fen), found.move), found.distance
+
+
+def test_who_is_in_check_does_not_stand_pat():
+    """The rook gives check, and the queen behind the king is lost."""
+    skewer = "4q3/8/8/4k3/8/8/8/R6K w - - 0 1"
+    assert of_chess(skewer, depth=1, quiet_plies=3) == ("Re1+", None)
+    assert of_chess(skewer, depth=1)[0] != "Re1+"
+
+
+def test_checks_are_searched_deeper():
+    corridor = "r5k1/5ppp/8/8/8/8/1Q3PPP/1R4K1 w - - 0 1"
+    assert of_chess(corridor, depth=2)[1] is None
+    assert of_chess(corridor, depth=2, danger_extension=1) == ("Qb8+", 3)
+
+
+def test_a_win_in_the_table_is_as_far_from_its_node_as_it_was():
+    two_rooks = "8/r2k2r1/6p1/8/1p3b2/6p1/8/6K1 b - - 1 57"
+    assert of_chess(two_rooks, depth=5, table_from=1, quiet_plies=8, danger_extension=1) == ("Ra2", 5)
+
+
+def test_reductions_from_beyond_the_last_move_change_nothing(game):
+    for state in decisions(game, 6):
+        counts = {
+            Engine(game, evaluator_of(game), options=Options(late_moves=late), entries=1 << 12)
+            .search(state, depth=5)
+            .nodes
+            for late in (0, game.rules.max_moves)
+        }
+        assert len(counts) == 1
+
+
+def test_late_moves_and_passes_save_nodes():
+    """In a middle game of chess."""
+    state, nodes = CHESS.parse("r1bq1rk1/pp2ppbp/2np1np1/8/3NP3/2N1B3/PPP1BPPP/R2Q1RK1 w - - 0 9"), []
+    for options in ({}, {"late_moves": 3}, {"late_moves": 3, "null_reduction": 2}):
+        engine = Engine(CHESS, CHESS.baselines["material"], options=Options(order_from=1, **options), entries=1 << 12)
+        nodes.append(engine.search(state, depth=6).nodes)
+    assert nodes[0] > 2 * nodes[1]
+    assert nodes[1] > nodes[2]
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from deltaw.envs.game import Game
-from deltaw.envs.games.chess import actions, rules
+from deltaw.envs.games.chess import actions, captures, rules
 from deltaw.envs.games.chess.baselines import BASELINES
 from deltaw.envs.games.chess.drawing import ansi, draw
 from deltaw.envs.games.chess.epd import parse
-from deltaw.envs.games.chess.features import FEATURE_SETS, features
+from deltaw.envs.games.chess.features import FEATURE_SETS, features, weigh_places
 from deltaw.envs.games.chess.notation import EXAMPLE, format_state, move_text, read_move
 from deltaw.envs.games.chess.pgn import PGN
 from deltaw.envs.games.chess.rules import CELLS, MAX_MOVES, State
@@ -25,11 +25,15 @@ GAME = Game(
         play=rules.play,
         outcome=rules.outcome,
         features=features,
+        weigh=weigh_places,
         cells=rules.cells,
         num_cells=CELLS,
         tuple_values=13,
         key=rules.key,
         noisy=rules.noisy,
+        noisy_moves=captures.noisy_moves,
+        gain=captures.gain,
+        in_danger=rules.in_check,
         null=rules.null,
         repetition=rules.OCCURRENCES,
         path_plies=rules.DRAWN_AFTER,
@@ -59,5 +63,13 @@ GAME = Game(
         ("drawn pawn endgame", "k7/8/1K6/P7/8/8/8/8 w - - 0 1"),  # a rook's pawn, the king in its corner
         ("mate in one", "6k1/5ppp/8/8/8/8/5PPP/4R1K1 w - - 0 1"),
     ),
+    engine_options={
+        "table_from": 1,
+        "order_from": 1,
+        "singular_margin": 0.0,
+        "null_reduction": 2,
+        "danger_extension": 1,
+        "late_moves": 3,
+    },
     files={".pgn": PGN},
 )

@@ -39,6 +39,7 @@ from deltaw.envs.games.chess.boards import (
 )
 from deltaw.envs.games.chess.rules import mirrored
 from deltaw.envs.kernel import kernel
+from deltaw.envs.rules import weigh_features
 
 MATERIAL, PIECES, EXPERT, HALFKP = range(4)
 MEN = 32
@@ -84,6 +85,30 @@ def features(state, spec, index, value):
     return add_tapered(state, spec[0] == EXPERT, index, value)
 
 
+def weigh_places(features):
+    """`Rules.weigh`: of `pieces` both phases at once, in one loop over all men."""
+    by_features = weigh_features(features)
+
+    @kernel
+    def weigh(state, spec, weight, index, value):
+        if spec[0] != PIECES:
+            return by_features(state, spec, weight, index, value)
+        one = state.knights | state.rooks | state.kings  # the bits of a kind's number, 0 pawn .. 5 king
+        two, four = state.bishops | state.rooks, state.queens | state.kings
+        early, late, men = 0.0, 0.0, state.me | state.opponent
+        while men:
+            square = lowest(men)
+            men = drop_lowest(men)
+            kind = (one >> square & 1) + 2 * (two >> square & 1) + 4 * (four >> square & 1)
+            place = square + SQUARES * (kind + KINDS * (state.opponent >> square & 1))
+            early += weight[place]
+            late += weight[place + PLACES]
+        middle = middle_game(state)
+        return weight[len(weight) - 1] + middle * early + (1.0 - middle) * late
+
+    return weigh
+
+
 @kernel
 def kinds_of(state):
     return state.pawns, state.knights, state.bishops, state.rooks, state.queens, state.kings
@@ -113,32 +138,43 @@ def middle_game(state):
 @kernel
 def add_tapered(state, expert, index, value):
     """All inputs with the weight of the middle game, then the same with that of the endgame."""
-    middle, offset, n = middle_game(state), 0, 0
-    criteria = np.empty(NUM_CRITERIA if expert else 0)
+    middle, n, inputs = middle_game(state), add_places(state, index, value), PLACES
     if expert:
-        compare(state, criteria)
-    for part in (middle, 1.0 - middle):
-        if part > 0.0:
-            n = add_places(state, offset, part, n, index, value)
-            for i in range(len(criteria)):
-                index[n] = offset + PLACES + i
-                value[n] = criteria[i] * part
-                n += criteria[i] != 0.0
-        offset += PLACES + len(criteria)
-    return n
+        n = add_criteria(state, n, index, value)
+        inputs += NUM_CRITERIA
+    endgame = n if middle > 0.0 else 0  # where the endgame's inputs begin
+    if middle < 1.0:
+        for i in range(n):
+            index[endgame + i] = index[i] + inputs
+            value[endgame + i] = np.float64(value[i]) * (1.0 - middle)
+    for i in range(endgame):
+        value[i] = np.float64(value[i]) * middle
+    return endgame + n if middle < 1.0 else n
 
 
 @kernel
-def add_places(state, offset, part, n, index, value):
+def add_places(state, index, value):
+    offset, n = 0, 0
     for side in (state.me, state.opponent):
         for kind in kinds_of(state):
             men = kind & side
             while men:
                 index[n] = offset + lowest(men)
-                value[n] = part
                 men = drop_lowest(men)
                 n += 1
             offset += SQUARES
+    value[:n] = 1.0
+    return n
+
+
+@kernel
+def add_criteria(state, n, index, value):
+    criteria = np.empty(NUM_CRITERIA)
+    compare(state, criteria)
+    for i in range(NUM_CRITERIA):
+        index[n] = PLACES + i
+        value[n] = criteria[i]
+        n += criteria[i] != 0.0
     return n
 
 

@@ -182,9 +182,7 @@ def legal_moves(state, out):
     occupied, king = state.me | state.opponent, lowest(state.kings & state.me)
     checkers, pinned = attackers(state, king, occupied), pinned_men(state, king)
     safe = ~attacked(state, occupied & ~bit(king))
-    targets = ~state.me
-    if checkers:  # another man than the king must capture the checking one or step between; of two he cannot
-        targets = checkers | between(king, lowest(checkers)) if drop_lowest(checkers) == 0 else np.int64(0)
+    targets = ~state.me & answering(checkers, king)
     n = add_pieces(state, king, pinned, targets, out, 0)
     n = add_pawns(state, king, pinned, targets, out, n)
     if state.en_passant:
@@ -194,6 +192,15 @@ def legal_moves(state, out):
     n = add_moves(king, king_attacks(bit(king)) & ~state.me & safe, out, n)
     noisy_first(state, out, n)
     return n
+
+
+@kernel
+def answering(checkers, king):
+    """The squares that another man than the king may enter: those of the checking man and before him, and of two checks
+    at once none answers both."""
+    if checkers == 0:
+        return ~np.int64(0)
+    return checkers | between(king, lowest(checkers)) if drop_lowest(checkers) == 0 else np.int64(0)
 
 
 @kernel
@@ -427,8 +434,9 @@ def mirrored(state, en_passant):
 
 @kernel
 def null(state):
-    """The turn passed, outside check. Nothing from before it can be repeated through it: the clock begins anew."""
-    if in_check(state):
+    """The turn passed, outside check and with a piece beside the pawns: without one, zugzwang is common. Nothing from
+    before it can be repeated through it: the clock begins anew."""
+    if state.me & ~state.pawns & ~state.kings == 0 or in_check(state):
         return state
     passed = mirrored(state, 0)
     return State(
@@ -450,11 +458,16 @@ def outcome(state):
 @kernel
 def can_move(state):
     """Whether there is a legal move. Outside check, a man on no line with his king is not pinned: if such a pawn can
-    step, the moves need not be generated."""
+    step, or the king, the moves need not be generated."""
     king, occupied = lowest(state.kings & state.me), state.me | state.opponent
     free = state.pawns & state.me & ~(rook_attacks(king, 0) | bishop_attacks(king, 0))
     if up(free, 8) & ~occupied and not in_check(state):
         return True
+    steps = king_attacks(bit(king)) & ~state.me
+    while steps:
+        if attackers(state, lowest(steps), occupied & ~bit(king)) == 0:
+            return True
+        steps = drop_lowest(steps)
     return legal_moves(state, np.empty(ROOM, np.int64)) > 0
 
 
