@@ -107,7 +107,7 @@ def bench_othello(settings: Settings) -> Iterator[Row]:
         yield row(f"othello: engine {depth}, linear", "nodes/s", timing, "table of 2^20, empty")
 
 
-PAWNS = {"pawn": 1.0, "knight": 3.2, "bishop": 3.3, "rook": 5.0, "queen": 9.0, "king": 0.0}
+PAWNS = {"pawn": 1.0, "knight": 3.2, "bishop": 3.3, "rook": 5.0, "queen": 9.0}
 ADVANCE, CENTRE = 0.06, 0.08
 """pawns: what a step towards promotion, or towards the centre with a minor piece, is worth"""
 PAWNS_TO_WIN = 4.0
@@ -123,12 +123,14 @@ def piece_squares(game: Game) -> Evaluator:
 
 
 def piece_square(name: str) -> float:
-    """The weight of a feature such as `middle_opponent_knight_e5`, whose squares are the mover's."""
-    _, side, kind, square = name.split("_")
-    file, rank = "abcdefgh".index(square[0]), int(square[1])
-    advanced, central = (rank if side == "me" else 9 - rank) - 2, 7 - abs(2 * file - 7) / 2 - abs(2 * rank - 9) / 2
-    place = ADVANCE * advanced if kind == "pawn" else CENTRE * central if kind in ("knight", "bishop") else 0.0
-    return (PAWNS[kind] + place) / (PAWNS_TO_WIN if side == "me" else -PAWNS_TO_WIN)
+    """The weight of a feature such as `middle_knights` or `middle_knight_e5`."""
+    _, kind, *square = name.split("_")
+    if not square:
+        return PAWNS[kind.removesuffix("s")] / PAWNS_TO_WIN
+    file, rank = "abcdefgh".index(square[0][0]), int(square[0][1])
+    central = 7 - abs(2 * file - 7) / 2 - abs(2 * rank - 9) / 2
+    place = ADVANCE * (rank - 2) if kind == "pawn" else CENTRE * central if kind in ("knight", "bishop") else 0.0
+    return place / PAWNS_TO_WIN
 
 
 def bench_chess(settings: Settings) -> Iterator[Row]:

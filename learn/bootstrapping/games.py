@@ -6,8 +6,8 @@ There are two searches. Both compute the exact minimax value at a fixed depth, s
 
     minimax      plain negamax: the value of every node
     alphabeta    the engine (`search/tree/engine_node.py`) with selective parts off, in one open window: bounds of every
-                 node, and the best line
-
+                 node, and the best line. With `quiet_plies` the values behind its horizon are those of quiescence, and
+                 what is proven is true of the search with these values
 Every number drawn is keyed by (seed, game, ply, purpose). A search knows nothing of the one before it: history and
 killers are cleared, and the table's keys hold a number of this search; so a run that was interrupted goes on exactly,
 without keeping them.
@@ -24,6 +24,7 @@ import torch
 
 from deltaw.envs.bits import EXPLORE, TIE, random_word
 from deltaw.envs.control import FOREVER, LIMIT, NODES, make_control
+from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.envs.kernel import kernel
 from deltaw.envs.path import follow, is_drawn, reach, step_back
@@ -33,9 +34,18 @@ from deltaw.learn.selfplay.online import Position, make_position
 from deltaw.search.algorithms.negamax import negamax
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.tree import engine_node as engine
-from deltaw.search.tree.engine_node import GENERATION, HISTORY, PLAIN, VERSION, line_start
+from deltaw.search.tree.engine import default_options
+from deltaw.search.tree.engine_node import GENERATION, HISTORY, PLAIN, VERSION, judge, line_start, quiesce
 from deltaw.search.tree.engine_root import MOVES, Root, search_level
-from deltaw.search.tree.stack import Stack, make_stack, node_results, path_in
+from deltaw.search.tree.stack import (
+    Stack,
+    make_stack,
+    node_moves,
+    node_noisy_moves,
+    node_outcome,
+    node_results,
+    path_in,
+)
 from deltaw.search.tree.transposition import GENERATIONS, make_table
 
 ENTRIES = 1 << 14
@@ -92,10 +102,16 @@ ERROR, LENGTH, VISITED, KNOWN, OUTSIDE, LOST, ENDED = range(7)
 outside their bounds; nodes that found no room; games finished"""
 
 
-def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any) -> Search:
-    """`name`: minimax or alphabeta; `leaf`, `work`: the evaluator and its scratch memory."""
+def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any, quiet_plies: int = 0) -> Search:
+    """`name`: minimax or alphabeta; `leaf`, `work`: the evaluator and its scratch memory. Raises InputError for
+    `quiet_plies` above 0 where there is no quiescence."""
+    if quiet_plies > 0 and (name == "minimax" or not default_options(game).quiet_plies):
+        raise InputError(
+            f"learner.quiet_plies={quiet_plies} must be 0 "
+            + ("in a search by minimax" if name == "minimax" else f"in {game.name}, which marks no noisy moves")
+        )
     drawn = leaf._replace(evaluate=evaluate_draw) if game.rules.max_plies else leaf
-    most, plies = game.rules.max_moves, depth + 3
+    most, plies = game.rules.max_moves, depth + quiet_plies + 3
     root = Root(
         *game.buffers(), np.empty(most), np.empty(most, np.int64), np.zeros(5, np.int64), np.zeros(plies + 1, np.int64)
     )
@@ -104,7 +120,8 @@ def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any) -> Sea
     control = engine.make_engine_control(game.rules, plies)
     frames = np.zeros((plies, 2 * most + 3 + plies), np.int64)
     memory = engine.Memory(frames, make_table(ENTRIES), control, work)
-    return Search(search_pruned, EngineDesk(root, memory, PLAIN, np.empty(most), work), drawn)
+    options = PLAIN._replace(quiet_plies=quiet_plies, order_from=default_options(game).order_from)
+    return Search(search_pruned, EngineDesk(root, memory, options, np.empty(most), work), drawn)
 
 
 def new_position(game: Game) -> Position:
@@ -187,18 +204,42 @@ def search_pruned(rules, leaf, visitor, path, state, depth, version, desk):
 
 
 @kernel
-def end_of_line(rules, state, desk):
+def end_of_line(rules, leaf, state, desk):
     """(the state at the end of the best line that `search_pruned` has just found from `state`, whether a repetition
-    ends the game there)."""
-    line, path = desk.memory.frames[0, line_start(rules) :], path_in(desk.memory.control)
+    ends the game there); quiescence goes on behind the horizon."""
+    memory = desk.memory
+    line, path = memory.frames[0, line_start(rules) :], path_in(memory.control)
     for i in range(line[0]):
         if i > 0:
             reach(rules, path, state)
         state = rules.play(state, line[1 + i])
+    state, noisy = end_of_noise(rules, leaf, desk.options, state, line[0], memory)
     drawn = is_drawn(rules, path, state)
-    for _ in range(line[0] - 1):
+    for _ in range(line[0] - 1 + noisy):
         step_back(rules, path)
     return state, drawn
+
+
+@kernel
+def end_of_noise(rules, leaf, options, state, ply, memory):
+    """(the state that gave `quiesce` its value of `state`, how many moves away it is); the path leads to it."""
+    for made in range(options.quiet_plies):
+        left, frame, mover = options.quiet_plies - made, memory.frames[ply + made], rules.seat(state)
+        value = quiesce(rules, leaf, options, state, -np.inf, np.inf, ply + made, left, memory)
+        over, _ = node_outcome(rules, state, memory)
+        in_danger = rules.in_danger(state)
+        if over or (not in_danger and value == judge(rules, leaf, options, state, memory)):
+            return state, made
+        n = node_moves(rules, state, frame, memory) if in_danger else node_noisy_moves(rules, state, frame, memory)
+        for i in range(n):
+            if not in_danger and rules.gain(state, frame[i]) < 0:
+                continue
+            child = rules.play(state, frame[i])
+            worth = quiesce(rules, leaf, options, child, -np.inf, np.inf, ply + made + 1, left - 1, memory)
+            if value == (worth if rules.seat(child) == mover else -worth):
+                state = child
+                break
+    return state, options.quiet_plies
 
 
 # --- self-play ----------------------------------------------------------------------------------------------------

@@ -75,6 +75,8 @@ class SearchedOptions(StepOptions):
 
     depth: Annotated[int, Range(1, 64)] = 3
     """plies of each search"""
+    quiet_plies: Annotated[int, Range(0, 64)] = 0
+    """longest line of noisy moves that is followed behind the horizon, in games that mark such moves; 0: none"""
     step_size: Positive = 1e-4
     """c; the sum of c |grad H|^2 over the nodes of a search must stay below 2, with `in_turn` that of every node"""
     step_size_end: NotNegative = 1e-5
@@ -243,7 +245,9 @@ class Searched(ABC):
         check_game(start.game, name, chance=False)
         self.name, self.options, self.seed, self.budget, self.game = name, options, seed, budget, start.game
         self.pupil = make_pupil(start, name, options)
-        self.search = make_search(self.game, search, options.depth, self.pupil.leaf, self.pupil.work)
+        self.search = make_search(
+            self.game, search, options.depth, self.pupil.leaf, self.pupil.work, options.quiet_plies
+        )
         self.position = new_position(self.game)
         self.positions = 0
 

@@ -126,7 +126,7 @@ def look_for_leaf(rules, search, leaf, position, settings, nobody, out):
     """Searches the position: (White's value, index of the best move, whether the best line ends with a repetition); the
     line's last position to out [W]. Notes the error of the root."""
     state, value, best = look(rules, search, leaf, nobody, position, settings)
-    last, drawn = end_of_line(rules, state, search.desk)
+    last, drawn = end_of_line(rules, leaf, state, search.desk)
     rules.store(last, out)
     own = leaf.evaluate(rules, leaf.weights, state, search.desk.work)
     position.sums[ERROR] += (value - own) ** 2

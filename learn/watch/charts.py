@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
@@ -10,12 +11,14 @@ import matplotlib
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from deltaw.learn.selfplay.sample import Reliability
 from deltaw.learn.watch.curves import Curve, panel
 from deltaw.learn.watch.pictures import FAINT, INK, PAPER, SOFT
+from deltaw.learn.watch.report_board import Grid, shade
 
 BLUE = "#2b5c8a"
 COLORS = ("#b3432b", BLUE, "#3d8a4f", "#8a5ea8", "#b58a1b", "#4a9aa5", "#7d6a58", "#c46a93")
@@ -52,6 +55,24 @@ def strength_chart(axes: Axes, curves: Sequence[Curve], by: str) -> None:
     panel(axes, curves, by)
     axes.set_ylabel("points a game")
     axes.legend(ncols=3, loc="lower left", bbox_to_anchor=(0, 1), fontsize="medium")
+
+
+def board_chart(grids: Sequence[Grid]) -> Figure:
+    """Weights where they belong, six boards a row, all in the same colours."""
+    columns = min(len(grids), 6)
+    rows = -(-len(grids) // columns)
+    with matplotlib.rc_context(LOOK | {"axes.grid": False}):
+        figure = Figure(figsize=(1.8 * columns, 2.0 * rows), layout="constrained")
+        for axes, grid in itertools.zip_longest(figure.subplots(rows, columns, squeeze=False).flat, grids):
+            axes.set_axis_off()
+            if grid is not None:
+                colors = np.ones((grid.rows, grid.columns, 4)) * to_rgba(PAPER)
+                for place, mark in grid.marks.items():
+                    if mark.value is not None:
+                        colors[place] = to_rgba(shade(mark.value, grid.largest))
+                axes.imshow(colors)
+                axes.set_title(grid.caption.partition(":")[0], fontsize=8)
+    return figure
 
 
 @chart

@@ -2,9 +2,11 @@
 
 No game declares which feature describes which square; it is found out from positions of random games, so it works for
 any game. A feature belongs to a square and a piece if it is active exactly when `cells` says that this piece stands
-there, always with the same value. A signed feature has one value for 1 and the opposite value for 2. The orientation of
-the board is found out, too: in the game's own picture pixels change where cells change. Backgammon's inputs count
-checkers, so each of its points is drawn as a stack that shows what each further checker adds.
+there, always with the same value. A signed feature has one value for 1 and the opposite value for 2. Where that finds
+nothing, names tell: as many features as there are squares, in their order, named alike but for what follows the last
+`_` (middle_knight_a1, middle_knight_b1 ...). The orientation of the board is found out, too: in the game's own picture
+pixels change where cells change. Backgammon's inputs count checkers, so each of its points is drawn as a stack that
+shows what each further checker adds.
 
 Letters: N positions, F features, C cells, W integers a state.
 """
@@ -103,7 +105,14 @@ def board_maps(game: Game, features: FeatureSet) -> list[BoardMap]:
         known = [names[f] for f in feature if f >= 0]
         if 2 * len(known) > len(feature):
             found.append(BoardMap(_title(known, piece), feature))
-    return found
+    return found or named_maps(names, len(cells[0]))
+
+
+def named_maps(names: Sequence[str], squares: int) -> list[BoardMap]:
+    """Runs of as many features as there are squares whose names begin alike."""
+    runs = itertools.groupby(range(len(names)), lambda f: names[f].rpartition("_")[0])
+    alike = [(title, np.array(list(run))) for title, run in runs]
+    return [BoardMap(title, run) for title, run in alike if title and len(run) == squares]
 
 
 def _matching(x: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -21,6 +21,8 @@ weights/NAME                 the weight of a feature, of linear evaluators: of a
                              that vary most over positions of random games (so they are the same in every run of a
                              game). With a head over outcome classes: the slope of the value where all classes are
                              equally likely
+weights/board                the weights of the features that describe squares, on the board; the deepest colour is the
+                             largest weight of the moment
 weights/weight0, bias0 ...   histograms of every layer
 sample/*                     games of the evaluator against itself (learn/selfplay/sample.py): calibration_error, the
                              expected calibration error of the predicted score; reliability, its picture; td_error, root
@@ -45,9 +47,9 @@ from torch.utils.tensorboard.summary import hparams
 from deltaw.envs.game import FeatureSet, Game
 from deltaw.learn.run.strength import INTERVAL, Strength
 from deltaw.learn.selfplay.sample import annotated, outcome_values, play_sample, reliability, scores, typical
-from deltaw.learn.watch.charts import reliability_chart
+from deltaw.learn.watch.charts import board_chart, reliability_chart
 from deltaw.learn.watch.pictures import opinion_picture
-from deltaw.learn.watch.report_board import dense, random_rows
+from deltaw.learn.watch.report_board import Drawing, dense, random_rows
 from deltaw.search.evaluators.evaluator import Evaluator
 
 MOST_CURVES = 40
@@ -99,6 +101,7 @@ class Board:
         self.game, self._opponents = game, opponents
         self._groups: set[str] | None = None
         self._watched: tuple[np.ndarray, list[str]] | None = None
+        self._drawing: Drawing | None = None
 
     def configuration(self, settings: dict[str, Any]) -> None:
         self.writer.add_text("configuration", "```yaml\n" + yaml.safe_dump(settings, sort_keys=False) + "```", 0)
@@ -161,6 +164,13 @@ class Board:
         index, names = self._watched
         for name, weight in zip(names, slopes(evaluator, index), strict=True):
             self.writer.add_scalar(f"weights/{name}", float(weight), games)
+        if evaluator.features.num_features <= MOST_NAMES:
+            if self._drawing is None:
+                self._drawing = Drawing(self.game, evaluator.features)
+            weight = slopes(evaluator, np.arange(evaluator.features.num_features))
+            grids = self._drawing.grids(weight, self._drawing.largest(weight))
+            if grids:
+                self.writer.add_figure("weights/board", board_chart(grids), games)
 
     def _sample(self, evaluator: Evaluator, games: int) -> None:
         sample = play_sample(evaluator)

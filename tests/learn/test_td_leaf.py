@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import python_state
+from conftest import python_state, random_game
 from search_learning import RATE, Toy, children, minimax, start
 
 from deltaw.envs.game import Game
+from deltaw.envs.path import make_path
 from deltaw.envs.turn import explore as explored_move
-from deltaw.learn.bootstrapping.games import Settings, make_search, new_position
+from deltaw.learn.bootstrapping.games import Settings, end_of_line, make_search, new_position
 from deltaw.learn.bootstrapping.strap import Step
 from deltaw.learn.learners import td_leaf
 from deltaw.learn.learners.td_leaf import make_leaf_trace, play_and_trace, returns_of
@@ -37,6 +38,24 @@ def next_state(game: Game, values: list[float], state: Any, number: int, ply: in
     behind = [child for child, _ in children(game, state)]
     chosen, random = explored_move(5, number, ply, explore, len(behind), int(np.argmax(values)))
     return behind[chosen], random
+
+
+@pytest.mark.parametrize("name", ["connect_four", "checkers"])
+def test_behind_the_horizon_the_leaf_is_where_quiescence_ends(name):
+    toy = Toy(start(name))
+    rules, moved_on, ends = toy.game.rules, 0, {}
+    for state in [s for s in random_game(toy.game, 4, 0) if not rules.outcome(s)[0]][:30]:
+        for quiet_plies in (0, 6):
+            search = make_search(toy.game, "alphabeta", 2, toy.leaf, toy.work, quiet_plies)
+            arguments = (make_path(rules), state, np.int64(2), np.int64(1), search.desk)
+            value, _, _ = search.run(rules, toy.leaf, NOBODY, *arguments)
+            last = python_state(toy.game, end_of_line(rules, toy.leaf, state, search.desk)[0])
+            over, result = rules.outcome(last)
+            own = float(result) if over else toy.value(last)
+            assert value == pytest.approx(own if rules.seat(last) == rules.seat(state) else -own, abs=1e-6)
+            ends[quiet_plies] = last
+        moved_on += ends[0] != ends[6]
+    assert moved_on > 0
 
 
 @pytest.mark.parametrize("trace", [0.0, 0.7, 1.0])

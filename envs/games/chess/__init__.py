@@ -71,5 +71,7 @@ GAME = Game(
         "danger_extension": 1,
         "late_moves": 3,
     },
+    board=(8, 8),
+    kinds=6,
     files={".pgn": PGN},
 )

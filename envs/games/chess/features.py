@@ -3,10 +3,12 @@
 Four sets:
 
     material   for each of pawn, knight, bishop, rook and queen, how many more I have than the opponent
-    pieces     one input for each piece, mine or his, on each square, twice: with the weight of the middle game and with
-               that of the endgame, so that linear weights are two piece-square tables and the value goes over from one
-               to the other (a *tapered* evaluation, as H. Berliner's and since then most programs')
-    expert     the same, and the criteria below, mine less the opponent's, tapered as well
+    pieces     the same and, for each kind of piece and each square, whether I have one there less whether he has one
+               on the square that is the same for him. All this is there twice, with the weight of the middle game and
+               with that of the endgame; so linear weights are the values of the pieces with two piece-square tables,
+               and the value goes over from one to the other (a *tapered* evaluation, as H. Berliner's and since then
+               most programs')
+    expert     all that, and the criteria below, mine less the opponent's, tapered as well
     halfkp     each piece but the kings, with its square and the square of my king; then all of it once more as the
                opponent sees it: the inputs of Y. Nasu's NNUE (2018)
 
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltaw.envs.bits import bit, down, drop_lowest, lowest, popcount, up
+from deltaw.envs.bits import bit, down, drop_lowest, lowest, popcount, swap_bytes, up
 from deltaw.envs.game import FeatureSet
 from deltaw.envs.games.chess.boards import (
     DARK,
@@ -46,8 +48,11 @@ MEN = 32
 """the most on a board"""
 KINDS = 6
 SQUARES = 64
-PLACES = 2 * KINDS * SQUARES
-"""inputs of `pieces` in one phase: mine, then the opponent's; by kind; by square"""
+PLACES = KINDS * SQUARES
+"""by kind, by square; behind them come the leads in material"""
+LEADS = KINDS - 1
+PHASE = PLACES + LEADS
+"""inputs of `pieces` in one phase"""
 FULL_PHASE = 24
 
 CRITERIA = (
@@ -70,15 +75,14 @@ SCALES = np.array([
 """a difference is multiplied by its scale: the usual range becomes -1 to 1"""
 NUM_CRITERIA = len(CRITERIA)
 
-HALF_KINDS = 5
-HALF = SQUARES * 2 * HALF_KINDS * SQUARES
+HALF = SQUARES * 2 * LEADS * SQUARES
 """inputs of `halfkp` from one king"""
 
 
 @kernel
 def features(state, spec, index, value):
     if spec[0] == MATERIAL:
-        return add_material(state, index, value)
+        return add_material(state, 0, 0, index, value)
     if spec[0] == HALFKP:
         n = add_half(state, 0, 0, index, value)
         return add_half(mirrored(state, 0), HALF, n, index, value)
@@ -100,9 +104,14 @@ def weigh_places(features):
             square = lowest(men)
             men = drop_lowest(men)
             kind = (one >> square & 1) + 2 * (two >> square & 1) + 4 * (four >> square & 1)
-            place = square + SQUARES * (kind + KINDS * (state.opponent >> square & 1))
-            early += weight[place]
-            late += weight[place + PLACES]
+            his = state.opponent >> square & 1
+            place, sign = (square ^ 56 * his) + SQUARES * kind, np.float64(1 - 2 * his)
+            early += sign * weight[place]
+            late += sign * weight[place + PHASE]
+        for kind, men in enumerate(kinds_of(state)[:LEADS]):
+            lead = np.float64(popcount(men & state.me) - popcount(men & state.opponent))
+            early += lead * weight[PLACES + kind]
+            late += lead * weight[PLACES + kind + PHASE]
         middle = middle_game(state)
         return weight[len(weight) - 1] + middle * early + (1.0 - middle) * late
 
@@ -115,11 +124,10 @@ def kinds_of(state):
 
 
 @kernel
-def add_material(state, index, value):
-    n = 0
-    for kind, men in enumerate(kinds_of(state)[:5]):
+def add_material(state, offset, n, index, value):
+    for kind, men in enumerate(kinds_of(state)[:LEADS]):
         lead = popcount(men & state.me) - popcount(men & state.opponent)
-        index[n] = kind
+        index[n] = offset + kind
         value[n] = lead
         n += lead != 0
     return n
@@ -138,7 +146,8 @@ def middle_game(state):
 @kernel
 def add_tapered(state, expert, index, value):
     """All inputs with the weight of the middle game, then the same with that of the endgame."""
-    middle, n, inputs = middle_game(state), add_places(state, index, value), PLACES
+    middle, n, inputs = middle_game(state), add_places(state, index, value), PHASE
+    n = add_material(state, PLACES, n, index, value)
     if expert:
         n = add_criteria(state, n, index, value)
         inputs += NUM_CRITERIA
@@ -154,16 +163,18 @@ def add_tapered(state, expert, index, value):
 
 @kernel
 def add_places(state, index, value):
+    """Where both have the same kind of piece on the same square, seen from their sides, there is no difference."""
     offset, n = 0, 0
-    for side in (state.me, state.opponent):
-        for kind in kinds_of(state):
-            men = kind & side
-            while men:
-                index[n] = offset + lowest(men)
-                men = drop_lowest(men)
-                n += 1
-            offset += SQUARES
-    value[:n] = 1.0
+    for kind in kinds_of(state):
+        mine, his = kind & state.me, swap_bytes(kind & state.opponent)
+        men = mine ^ his
+        while men:
+            square = lowest(men)
+            index[n] = offset + square
+            value[n] = 1.0 if mine >> square & 1 else -1.0
+            men = drop_lowest(men)
+            n += 1
+        offset += SQUARES
     return n
 
 
@@ -172,7 +183,7 @@ def add_criteria(state, n, index, value):
     criteria = np.empty(NUM_CRITERIA)
     compare(state, criteria)
     for i in range(NUM_CRITERIA):
-        index[n] = PLACES + i
+        index[n] = PHASE + i
         value[n] = criteria[i]
         n += criteria[i] != 0.0
     return n
@@ -181,9 +192,9 @@ def add_criteria(state, n, index, value):
 @kernel
 def add_half(state, offset, n, index, value):
     """What the mover sees: his king's square with each piece on its square."""
-    offset += lowest(state.kings & state.me) * 2 * HALF_KINDS * SQUARES
+    offset += lowest(state.kings & state.me) * 2 * LEADS * SQUARES
     for side in (state.me, state.opponent):
-        for kind in kinds_of(state)[:5]:
+        for kind in kinds_of(state)[:LEADS]:
             men = kind & side
             while men:
                 index[n] = offset + lowest(men)
@@ -309,9 +320,8 @@ def judge_king(state, out):
 
 KIND_NAMES = ("pawn", "knight", "bishop", "rook", "queen", "king")
 SQUARE_NAMES = [f"{file}{rank}" for rank in range(1, 9) for file in "abcdefgh"]
-PLACE_NAMES = [
-    f"{side}_{kind}_{square}" for side in ("me", "opponent") for kind in KIND_NAMES for square in SQUARE_NAMES
-]
+PLACE_NAMES = [f"{kind}_{square}" for kind in KIND_NAMES for square in SQUARE_NAMES]
+LEAD_NAMES = [f"{kind}s" for kind in KIND_NAMES[:LEADS]]
 
 
 def tapered(names: list[str]) -> list[str]:
@@ -321,23 +331,26 @@ def tapered(names: list[str]) -> list[str]:
 def half_names() -> list[str]:
     """In the names of the second half the opponent is `me`, and his squares are counted from his side."""
     return [
-        f"{view}_king_{king}_{name}"
+        f"{view}_king_{king}_{side}_{name}"
         for view in ("my", "his")
         for king in SQUARE_NAMES
+        for side in ("me", "opponent")
         for name in PLACE_NAMES
-        if "_king_" not in name
+        if not name.startswith("king_")
     ]
 
 
 FEATURE_SETS = {
-    "material": FeatureSet("material", (MATERIAL,), 5, 5, lambda: [f"{kind}s" for kind in KIND_NAMES[:5]]),
-    "pieces": FeatureSet("pieces", (PIECES,), 2 * PLACES, 2 * MEN, lambda: tapered(PLACE_NAMES)),
+    "material": FeatureSet("material", (MATERIAL,), LEADS, LEADS, lambda: LEAD_NAMES),
+    "pieces": FeatureSet(
+        "pieces", (PIECES,), 2 * PHASE, 2 * (MEN + LEADS), lambda: tapered([*PLACE_NAMES, *LEAD_NAMES])
+    ),
     "expert": FeatureSet(
         "expert",
         (EXPERT,),
-        2 * (PLACES + NUM_CRITERIA),
-        2 * (MEN + NUM_CRITERIA),
-        lambda: tapered([*PLACE_NAMES, *CRITERIA]),
+        2 * (PHASE + NUM_CRITERIA),
+        2 * (MEN + LEADS + NUM_CRITERIA),
+        lambda: tapered([*PLACE_NAMES, *LEAD_NAMES, *CRITERIA]),
     ),
     "halfkp": FeatureSet("halfkp", (HALFKP,), 2 * HALF, 2 * (MEN - 2), half_names),
 }
