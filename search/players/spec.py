@@ -7,6 +7,8 @@
     network@nodes=10000            ... as deep as 10,000 nodes reach; together with depth: whichever comes first
     network@seconds=0.1            ... as deep as a tenth of a second reaches: not repeatable
     network@algorithm=alphabeta,depth=4
+    network@depth=8,quiet_plies=0  the search's own options: here the engine without quiescence
+    network@book=FILE.bin,depth=8  an opening book in Polyglot format is asked first
     uci:stockfish@elo=1400         a UCI engine, with options of its own (`search/evaluators/uci_engine.py`)
     uci:PROGRAM@seconds=0.1,skill=3
 
@@ -28,7 +30,7 @@ from deltaw.search.evaluators.named import FILES, UCI
 from deltaw.search.players.how import UNSAID, How, Limits
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
-SETTINGS = ("plies", "ties", *SEARCH_SETTINGS)
+SETTINGS = ("plies", "ties", "book", *SEARCH_SETTINGS)
 UCI_LIMITS = {"depth": "depth", "nodes": "nodes", "seconds": "seconds", "movetime": "seconds"}
 """what limits a UCI engine, by our names; everything else that is set is an option of its own"""
 RANDOM_TIES = "random"
@@ -61,19 +63,20 @@ def parse_player(text: str) -> PlayerSpec:
     name, at, settings = text.rpartition("@")
     if not at or "=" not in settings or os.path.isfile(text):
         return PlayerSpec(text)
-    values = _pairs(text, settings, name.startswith(UCI))
+    values = _pairs(text, settings)
     if name.startswith(UCI):
         name, values = _split_uci(name, values)
     plies = _whole(text, values, "plies")
     limits = Limits(_whole(text, values, "depth"), _seconds(text, values), _whole(text, values, "nodes"))
-    if plies is not None and any(key in values for key in SEARCH_SETTINGS):
+    own = tuple((key, value) for key, value in values.items() if key not in SETTINGS)
+    if plies is not None and (own or any(key in values for key in SEARCH_SETTINGS)):
         raise InputError(f"{text}: plies and a search ({', '.join(SEARCH_SETTINGS)}) exclude each other")
     ties = values.get("ties", FIRST_TIE)
     if ties not in (RANDOM_TIES, FIRST_TIE):
         raise InputError(f"{text}: ties are broken by {FIRST_TIE} or {RANDOM_TIES}, not by {ties!r}")
     kept = ",".join(f"{key}={value}" for key, value in values.items() if key != "plies")
-    how = How(plies, algorithm=values.get("algorithm"), limits=limits, ties=ties == RANDOM_TIES)
-    return PlayerSpec(name, how, kept)
+    how = How(plies, algorithm=values.get("algorithm"), limits=limits, ties=ties == RANDOM_TIES, options=own)
+    return PlayerSpec(name, how._replace(book=values.get("book", "")), kept)
 
 
 def parse_search(settings: str) -> How:
@@ -92,12 +95,10 @@ def _split_uci(name: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
     return f"{name}@{own}" if own else name, ours
 
 
-def _pairs(text: str, settings: str, any_name: bool = False) -> dict[str, str]:
+def _pairs(text: str, settings: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for setting in settings.split(","):
         key, _, value = setting.partition("=")
-        if key not in SETTINGS and not any_name:
-            raise InputError(f"{text}: there is no setting {key!r}; there are {', '.join(SETTINGS)}")
         if key in values:
             raise InputError(f"{text}: {key} is set twice")
         values[key] = value
