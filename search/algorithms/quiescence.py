@@ -20,7 +20,7 @@ search algorithm" (1990).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,8 @@ def run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack):
     return -quiescence(rules, leaf, visitor, state, row, -beta, -alpha, options, stack)
 
 
-def check(options: Options) -> None:
+def check(options: Any) -> None:
+    """Of any options with quiet_plies."""
     if options.quiet_plies < 0:
         raise InputError(f"{options.quiet_plies} plies of quiescence; 0 is none")
 

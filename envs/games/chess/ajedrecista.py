@@ -57,7 +57,7 @@ def check_ending(state: State) -> None:
     if sorted("".join(men(state).values()).lower()) != ["k", "k", "r"] or not state.rooks & state.me:
         raise InputError(
             f"ajedrecista mates with king and rook against a king and plays nothing else; {format_state(state)} is "
-            "another ending, or the bare king is to move"
+            "another position, or the bare king is to move"
         )
     if int(machine_move(state)) not in moves_of(state):
         raise InputError(f"ajedrecista's rules give no legal move in {format_state(state)}")
