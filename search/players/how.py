@@ -41,8 +41,8 @@ class How(NamedTuple):
     limits: Limits = NO_LIMITS
     ties: bool = False
     """a player draws one of equally good moves by (seed, game, ply); else it plays the first"""
-    options: tuple[tuple[str, str], ...] = ()
-    """options of the algorithm that differ from its own: (name, value as written)"""
+    options: tuple[tuple[str, float], ...] = ()
+    """(name, value) of options of the algorithm that differ from its own"""
     book: str = ""
     """file of an opening book (`search/databases/polyglot.py`) that is asked first"""
 

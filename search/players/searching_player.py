@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from deltaw.envs.bits import WORLD, random_word
-from deltaw.envs.errors import InputError, short
+from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
@@ -22,10 +22,9 @@ from deltaw.search.evaluators.named import leaf_of
 from deltaw.search.players.how import ENGINE, NO_LIMITS, How, Limits, default_algorithm
 from deltaw.search.players.players import Chosen, Decisions, Judgement, tie_word
 from deltaw.search.players.plies import WORLDS
-from deltaw.search.players.spec import SETTINGS
 from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import RootMove, SearchResult, find_algorithm, search
-from deltaw.search.tree.engine import DEEP_ENOUGH, SWITCHES, Engine, default_options
+from deltaw.search.tree.engine import DEEP_ENOUGH, Engine, default_options
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES
 
 SECONDS = 1.0
@@ -34,8 +33,6 @@ DEPTH = 4
 """what a textbook algorithm searches unless a limit is given"""
 SHALLOW, SHALLOW_NODES = 8, 100_000
 """a search of at most this depth, or so many nodes, is content with the small table"""
-MOST = 1000
-"""an option of a search that a text sets is below this"""
 SMALL_TABLE, LARGE_TABLE = 1 << 16, 1 << 18
 """entries of 32 bytes. Measured, Connect Four to depth 8: 2.0 ms a decision with 2^16 entries, 3.1 ms with the 2^20
 that a single search takes, most of the difference being the emptying"""
@@ -114,13 +111,12 @@ class Searcher:
         self.algorithm = how.algorithm or default_algorithm(game)
         self._engine: Engine | None = None
         if self.algorithm == ENGINE:
-            options = with_options(ENGINE, default_options(game), how.options, SWITCHES)
+            options = with_options(ENGINE, default_options(game), how.options)
             entries = table_size(how.limits) if fresh else DEFAULT_ENTRIES
             self._engine = Engine(game, evaluator, options=options, entries=entries)
         else:
             own = find_algorithm(self.algorithm, game)
-            names = getattr(own.options, "_fields", ())
-            self._options = with_options(own.name, own.options, how.options, names)
+            self._options = with_options(own.name, own.options, how.options)
             if own.check is not None:
                 own.check(self._options)
 
@@ -173,20 +169,11 @@ class Searcher:
         )
 
 
-def with_options(algorithm: str, options: Any, said: Sequence[tuple[str, str]], names: Sequence[str]) -> Any:
-    """`options` with those that were said, each one of `names`. Raises InputError."""
-    for name, text in said:
-        if name not in names:
-            own = f", and for {algorithm} {', '.join(names)}" if names else ""
-            raise InputError(f"there is no setting {name!r}; there are {', '.join(SETTINGS)}{own}")
-        kind = type(getattr(options, name))
-        try:
-            number = kind(text)
-        except ValueError:
-            number = -1
-        if not 0 <= number < MOST:
-            what = "a whole number" if kind is int else "a number"
-            raise InputError(f"{name} is {what} from 0 to {MOST - 1}, not {short(text)}")
+def with_options(algorithm: str, options: Any, said: Sequence[tuple[str, float]]) -> Any:
+    """`options` with those that were said. Raises InputError for one that the algorithm does not have."""
+    for name, number in said:
+        if name not in getattr(options, "_fields", ()):
+            raise InputError(f"{algorithm} has no option {name!r}")
         options = options._replace(**{name: number})
     return options
 

@@ -21,18 +21,24 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from deltaw.envs.errors import InputError
+from deltaw.envs.errors import InputError, short
 from deltaw.envs.texts import whole
 from deltaw.search.evaluators.named import FILES, UCI
-from deltaw.search.players.how import UNSAID, How, Limits
+from deltaw.search.players.how import ENGINE, UNSAID, How, Limits
+from deltaw.search.tree.algorithm import algorithms
+from deltaw.search.tree.engine import SWITCHES
+from deltaw.search.tree.engine_node import Options
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
 SETTINGS = ("plies", "ties", "book", *SEARCH_SETTINGS)
 UCI_LIMITS = {"depth": "depth", "nodes": "nodes", "seconds": "seconds", "movetime": "seconds"}
 """what limits a UCI engine, by our names; everything else that is set is an option of its own"""
+MOST = 1000
+"""an option of a search is below this"""
 RANDOM_TIES = "random"
 FIRST_TIE = "first"
 
@@ -68,7 +74,7 @@ def parse_player(text: str) -> PlayerSpec:
         name, values = _split_uci(name, values)
     plies = _whole(text, values, "plies")
     limits = Limits(_whole(text, values, "depth"), _seconds(text, values), _whole(text, values, "nodes"))
-    own = tuple((key, value) for key, value in values.items() if key not in SETTINGS)
+    own = _options(text, values)
     if plies is not None and (own or any(key in values for key in SEARCH_SETTINGS)):
         raise InputError(f"{text}: plies and a search ({', '.join(SEARCH_SETTINGS)}) exclude each other")
     ties = values.get("ties", FIRST_TIE)
@@ -103,6 +109,32 @@ def _pairs(text: str, settings: str) -> dict[str, str]:
             raise InputError(f"{text}: {key} is set twice")
         values[key] = value
     return values
+
+
+def _options(text: str, values: dict[str, str]) -> tuple[tuple[str, float], ...]:
+    """What is set of the search's own options: without an algorithm, of the engine's."""
+    said = {key: value for key, value in values.items() if key not in SETTINGS}
+    if not said:
+        return ()
+    algorithm = values.get("algorithm", ENGINE)
+    known: Any = Options() if algorithm == ENGINE else getattr(algorithms().get(algorithm), "options", ())
+    names = SWITCHES if algorithm == ENGINE else getattr(known, "_fields", ())
+    return tuple((key, _number(text, key, value, known, names)) for key, value in said.items())
+
+
+def _number(text: str, key: str, value: str, known: Any, names: Sequence[str]) -> float:
+    if key not in names:
+        own = f", and of the search {', '.join(names)}" if names else ""
+        raise InputError(f"{text}: there is no setting {key!r}; there are {', '.join(SETTINGS)}{own}")
+    kind = type(getattr(known, key))
+    try:
+        number = kind(value)
+    except ValueError:
+        number = -1
+    if not 0 <= number < MOST:
+        what = "a whole number" if kind is int else "a number"
+        raise InputError(f"{text}: {key} is {what} from 0 to {MOST - 1}, not {short(value)}")
+    return float(number) if kind is float else int(number)
 
 
 def _whole(text: str, values: dict[str, str], key: str) -> int | None:

@@ -670,6 +670,9 @@ def test_el_ajedrecista_mates():
     assert longest[1] == [58, 61, 61, 58, 58, 51, 51]
     assert (min(longest[4]), max(longest[4])) == (62, 67)
     assert max(map(max, longest.values())) == 67
+    for square in ("c5", "d5", "c6", "d6", "e6", "f6", "g6", "h6"):
+        with pytest.raises(InputError, match="no legal move"):
+            longest_mate(position_of({"a8": "K", "b8": "R", square: "k"}), {})
 
 
 def position_of(placed: dict[str, str]) -> State:

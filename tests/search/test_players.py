@@ -76,7 +76,7 @@ def keyed(rows: np.ndarray) -> Decisions:
             "net@algorithm=alphabeta,nodes=9",
             PlayerSpec("net", How(algorithm="alphabeta", limits=Limits(nodes=9)), "algorithm=alphabeta,nodes=9"),
         ),
-        ("net@quiet_plies=0", PlayerSpec("net", How(options=(("quiet_plies", "0"),)), "quiet_plies=0")),
+        ("net@quiet_plies=0", PlayerSpec("net", How(options=(("quiet_plies", 0),)), "quiet_plies=0")),
         ("net@book=a.bin,plies=2", PlayerSpec("net", How(plies=2, book="a.bin"), "book=a.bin")),
     ],
 )
@@ -119,7 +119,7 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
     [
         (
             "points_2@dept=8",
-            "no setting 'dept'; there are plies, ties, book, depth, nodes, seconds, algorithm, and for",
+            "no setting 'dept'; there are plies, ties, book, depth, nodes, seconds, algorithm, and of the search",
         ),
         ("points_2@quiet_plies=-1", "quiet_plies is a whole number from 0 to 999, not '-1'"),
         ("points_2@quiet_plies=0.5", "a whole number from 0 to 999, not '0.5'"),
