@@ -29,7 +29,7 @@ from deltaw.envs.errors import InputError, short
 from deltaw.envs.texts import whole
 from deltaw.search.evaluators.named import FILES, UCI
 from deltaw.search.players.how import ENGINE, UNSAID, How, Limits
-from deltaw.search.tree.algorithm import algorithms
+from deltaw.search.tree.algorithm import find_algorithm
 from deltaw.search.tree.engine import SWITCHES
 from deltaw.search.tree.engine_node import Options
 
@@ -117,7 +117,7 @@ def _options(text: str, values: dict[str, str]) -> tuple[tuple[str, float], ...]
     if not said:
         return ()
     algorithm = values.get("algorithm", ENGINE)
-    known: Any = Options() if algorithm == ENGINE else getattr(algorithms().get(algorithm), "options", ())
+    known: Any = Options() if algorithm == ENGINE else find_algorithm(algorithm).options
     names = SWITCHES if algorithm == ENGINE else getattr(known, "_fields", ())
     return tuple((key, _number(text, key, value, known, names)) for key, value in said.items())
 
@@ -128,13 +128,13 @@ def _number(text: str, key: str, value: str, known: Any, names: Sequence[str]) -
         raise InputError(f"{text}: there is no setting {key!r}; there are {', '.join(SETTINGS)}{own}")
     kind = type(getattr(known, key))
     try:
-        number = kind(value)
+        number: float = kind(value)
     except ValueError:
         number = -1
     if not 0 <= number < MOST:
         what = "a whole number" if kind is int else "a number"
         raise InputError(f"{text}: {key} is {what} from 0 to {MOST - 1}, not {short(value)}")
-    return float(number) if kind is float else int(number)
+    return number
 
 
 def _whole(text: str, values: dict[str, str], key: str) -> int | None:

@@ -126,6 +126,7 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
         ("points_2@singular_margin=nan", "singular_margin is a number from 0 to 999, not 'nan'"),
         ("points_2@algorithm=alphabeta,quiet_plies=2", "no setting 'quiet_plies'"),
         ("points_2@algorithm=heuristic_pruning,factor=0", "a factor of 0"),
+        ("points_2@algorithm=magic,factor=2", "unknown algorithm 'magic'"),
         ("points_2@plies=2,quiet_plies=2", "exclude each other"),
         ("perfect@quiet_plies=2", "perfect takes no such settings"),
         ("points_2@depth=many", "depth must be a whole number of at least 1, not 'many'"),
