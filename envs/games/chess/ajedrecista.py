@@ -11,8 +11,8 @@ move. The *zones* of the board are the files a to c and f to h.
     ... 0                                                 the rook goes down one rank
 
 The machine drives the king down the board. From its king on a8 and its rook on b8 it mates every king on the ranks 1 to
-4 that is not in check; perfect play takes 16 moves at most, the machine up to 67. So by the 50-move rule, which no
-machine of Torres knew, most of its games would be drawn.
+4 that is not in check; perfect play takes 16 moves at most, the machine 51 to 67 against the best defence. By the
+50-move rule, which it does not know, such games are drawn.
 
 Source: H. Vigneron, "Les automates", La Nature (1914).
 """
