@@ -174,6 +174,8 @@ class Baseline(NamedTuple):
     "payoffs": function(state, out float64 [num_players]) for games of more than two, ordered like `Rules.payoffs`."""
     function: Any
     about: str
+    check: Callable[[Any], None] | None = None
+    """check(state) raises InputError where a player of kind "rank" does not play; None: it plays everywhere"""
 
 
 class GameFile(NamedTuple):

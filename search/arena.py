@@ -42,7 +42,7 @@ GAMES = 1000
 
 PLAYER_HELP = (
     "a shipped evaluator, an evaluator file, a baseline, random, perfect (where the game is solved) or gnubg; "
-    "then perhaps @SETTING=VALUE,... of plies, ties=random, depth, nodes, seconds, algorithm: "
+    "then perhaps @SETTING=VALUE,... of plies, ties=random, depth, nodes, seconds, algorithm, book: "
     "FILE@depth=8 plays with the engine"
 )
 

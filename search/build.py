@@ -3,6 +3,7 @@
     deltaw build tic_tac_toe complete            every position of the game, solved backwards
     deltaw build nim endgame --from 3-4-5        every position that can be reached from these
     deltaw build connect_four book --plies 8     every position of the first plies, by the game's solver
+    deltaw build chess book --plies 20 --from-games FILE.pgn    in Polyglot's format, what was played in these games
     deltaw build backgammon bearoff              how many rolls every home position needs
     deltaw build --check FILE                    is this file whole, and what is in it?
 
@@ -22,10 +23,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from deltaw.envs import games
 from deltaw.envs.cli import Parser, guarded
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
+from deltaw.envs.record import read_games
 from deltaw.search.databases.bearoff import CHECKERS, build_bearoff, load_bearoff, save_bearoff
 from deltaw.search.databases.bearoff_pairs import PAIR_CHECKERS, build_pairs
 from deltaw.search.databases.book import make_book
@@ -39,7 +43,10 @@ from deltaw.search.databases.database import (
     read_table,
     save_database,
 )
+from deltaw.search.databases.polyglot import SUFFIX as POLYGLOT
+from deltaw.search.databases.polyglot import book_of, load_polyglot
 from deltaw.search.databases.retrograde import MOST_POSITIONS, Report, retrograde
+from deltaw.search.evaluators.evaluator import write_whole
 
 COMPLETE = "complete"
 KINDS = (COMPLETE, ENDGAME, BOOK, BEAROFF)
@@ -56,6 +63,13 @@ def parser() -> Parser:
         action="append",
         metavar="POSITION",
         help="endgame, book: where to begin; may be repeated; write --from=POSITION for one that begins with a -",
+    )
+    p.add_argument(
+        "--from-games",
+        dest="played",
+        action="append",
+        metavar="FILE",
+        help="book of chess: from the games of this file, in Polyglot's format; may be repeated",
     )
     p.add_argument("--plies", type=int, help="book: how deep")
     p.add_argument("--no-symmetry", action="store_true", help="keep mirrored and turned positions apart")
@@ -83,7 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         path = Path(options.check)
     else:
         game = games.load(options.game)
-        path = Path(options.out) if options.out else data_folder() / f"{game.name}_{file_name(options)}{SUFFIX}"
+        suffix = POLYGLOT if options.played else SUFFIX
+        path = Path(options.out) if options.out else data_folder() / f"{game.name}_{file_name(options)}{suffix}"
         command = "deltaw build " + shlex.join(without_out(arguments))
         with progress_bar(BUILDING[options.kind]) as report:
             build(game, options, command, report)(path)
@@ -103,6 +118,10 @@ def check_options(options: Namespace) -> None:
         raise InputError("an endgame database needs --from")
     if options.roots and options.kind not in (ENDGAME, BOOK):
         raise InputError("--from is for endgame databases and books")
+    if options.played and (options.kind != BOOK or options.roots):
+        raise InputError("--from-games is for books, and begins where the games do: leave out --from")
+    if options.played and options.plies < 1:
+        raise InputError(f"a book of games needs --plies of at least 1, not {options.plies}")
     if options.limit < 1:
         raise InputError(f"--limit must be at least 1, not {options.limit}")
 
@@ -128,6 +147,10 @@ BUILDING = {COMPLETE: "positions", ENDGAME: "positions", BOOK: "positions solved
 
 def build(game: Game, options: Namespace, command: str, report: Report) -> Callable[[Path], None]:
     """Computes what was asked for; returns what writes it to a path."""
+    if options.played:
+        played = [record for file in options.played for record in read_games(game, file)]
+        book = book_of(game, played, options.plies)
+        return lambda path: write_whole(path, book.records.tobytes())
     if options.kind == BEAROFF:
         table = build_bearoff(game, options.checkers, report)
         pairs = min(PAIR_CHECKERS, options.checkers) if options.pairs is None else options.pairs
@@ -169,14 +192,23 @@ def progress_bar(what: str) -> Iterator[Report]:
 
 def show(path: Path) -> None:
     """Checks the file and says what it holds."""
-    description, _ = read_table(path, (ENDGAME, BOOK, BEAROFF))
-    entries = len(load_bearoff(path)) if description.kind == BEAROFF else len(load_database(path))
+    if path.suffix == POLYGLOT:
+        polyglot = load_polyglot(path, games.load("chess"))
+        positions = len(np.unique(polyglot.records["key"]))
+        lines = {"holds": f"chess, book: moves of {positions:,} positions", "values": "weights"}
+        entries = len(polyglot)
+    else:
+        description, _ = read_table(path, (ENDGAME, BOOK, BEAROFF))
+        entries = len(load_bearoff(path)) if description.kind == BEAROFF else len(load_database(path))
+        lines = {
+            "holds": f"{description.game}, {description.kind}: {description.covers}",
+            "values": f"{description.units}, one a symmetry class" if description.symmetric else description.units,
+            "made by": description.made.get("command", ""),
+        }
     data = path.read_bytes()
     lines = {
         "file": str(path),
-        "holds": f"{description.game}, {description.kind}: {description.covers}",
-        "values": f"{description.units}, one a symmetry class" if description.symmetric else description.units,
-        "made by": description.made.get("command", ""),
+        **lines,
         "entries": f"{entries:,}",
         "bytes": f"{len(data):,}",
         "sha256": hashlib.sha256(data).hexdigest(),

@@ -9,9 +9,10 @@ import time
 import pytest
 from conftest import ROOT
 
-from benchmarks import run
+from benchmarks import run, switches
 from benchmarks.bench_search_peers import find_stockfish
 from benchmarks.measure import REPEATS, Row, Settings, Timing, rate, row
+from deltaw.search.tree.engine import SWITCHES
 
 TINY = Settings(seconds=0.01, games=1, positions=20, decisions=20, batch=32, starts=1, cold=False, peers=True)
 STARTS = [bench for bench in run.discover() if bench.name.startswith("startup.")]
@@ -72,6 +73,22 @@ def test_peers_are_measured_on_demand_only():
 def test_every_area_of_the_readme_is_there():
     text = (ROOT / "benchmarks" / "README.md").read_text()
     assert all(f"| `{bench.name.split('.')[0]}` |" in text for bench in run.discover())
+
+
+@pytest.mark.slow
+def test_the_engines_ideas_are_matched(capsys):
+    assert switches.main(["--only", "null_move", "--games", "4", "--seconds", "0.002"]) == 0
+    header, rule, line = capsys.readouterr().out.splitlines()
+    assert header.count("|") == rule.count("|") == line.count("|")
+    assert line.startswith("| null move | ")
+    won, drawn, lost = (int(number) for number in line.split("|")[4].split(","))
+    assert won + drawn + lost == 4
+
+
+def test_every_idea_is_an_option_of_the_engine(capsys):
+    assert {option for option, _ in switches.SWITCHES.values()} <= set(SWITCHES)
+    assert switches.main(["--only", "luck"]) == 2
+    assert "no idea luck" in capsys.readouterr().err
 
 
 def test_a_rate_counts_units():

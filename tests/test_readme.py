@@ -31,6 +31,7 @@ ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
 SEARCH = (ROOT / "docs" / "search.md").read_text()
 LEARNING = (ROOT / "docs" / "learning.md").read_text()
+HISTORY = (ROOT / "docs" / "history.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 DOCUMENTS = {
     path.name: path.read_text()
@@ -123,7 +124,7 @@ def parser_of(module: ModuleType) -> Parser:
 SMALLER = {"--games": "4", "--seconds": "0.05", "--positions": "4", "--rollout": "4"}
 """settings that take long, and what they become here"""
 TYPED = ["hint", "quit"]
-FILE_NAMES = r"\.(png|html|svg|safetensors|mat|ggf)$"
+FILE_NAMES = r"\.(png|html|svg|safetensors|mat|ggf|table)$"
 SMALL_RUN = ("games=4", "measure.games=2", "measure.final_games=2", "measure.past=0", "workers=1")
 NEEDS = {
     "gnubg": "gnubg_nn",
@@ -141,8 +142,8 @@ def smaller(words: list[str], run: Path) -> list[str]:
     return [re.sub(r"\bFILE(?=@|$)", "network", word) for word in replaced]
 
 
-def quick_commands() -> list[str]:
-    found = (command for command in commands(TEXT) if shlex.split(command)[0].endswith("deltaw"))
+def quick_commands(text: str = TEXT) -> list[str]:
+    found = (command for command in commands(text) if shlex.split(command)[0].endswith("deltaw"))
     return [command for command in found if shlex.split(command)[1] not in HYDRA]
 
 
@@ -161,9 +162,11 @@ def train(words: list[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", quick_commands())
+@pytest.mark.parametrize(
+    "command", [*quick_commands(), *(pytest.param(c, marks=pytest.mark.slow) for c in quick_commands(HISTORY))]
+)
 def test_commands_run(command, run_folder, tmp_path, monkeypatch, capsys):
-    """Of the README, from another folder; where it writes, nothing else changes."""
+    """Of the README and of docs/history.md, from another folder; where it writes, nothing else changes."""
     monkeypatch.chdir(tmp_path)
     _, name, *words = shlex.split(command)
     for word in [name, *words]:
@@ -211,7 +214,7 @@ def test_exports_run(command, run_folder, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [c for c in commands(TEXT) if "deltaw train " in c])
+@pytest.mark.parametrize("command", [c for c in commands(TEXT + HISTORY) if "deltaw train " in c])
 def test_training_runs(command, tmp_path):
     """A few games each; whether all settings exist is tested above."""
     words = [PLACEHOLDERS.get(w, w) for w in shlex.split(command)[2:] if not re.match("games=|minutes=", w)]
@@ -241,7 +244,7 @@ def test_links_exist(target):
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", SEARCH + LEARNING))))
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", SEARCH + LEARNING + HISTORY))))
 def test_links_of_the_documents_exist(target):
     assert (ROOT / "docs" / target).exists()
 

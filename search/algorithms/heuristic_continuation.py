@@ -1,15 +1,16 @@
 """Heuristic continuation: chosen leaves only are deepened (LECTURE S15).
 
 A leaf that a noisy move has just led to (the game's own mark, `Rules.noisy`: the king is in check, a pawn is about to
-queen) is no place to evaluate: the search goes on there by `plies` full-width moves, at most `times` times in one line.
+queen) is no place to evaluate: the search goes on there by `extra_plies` full-width moves, at most `times` times in one
+line.
 
-    C(s, 0, t) = C(s, plies, t - 1)        the move that led to s is noisy and t > 0
+    C(s, 0, t) = C(s, extra_plies, t - 1)  the move that led to s is noisy and t > 0
                = evaluate(s)               otherwise
     C(s, d, t) = max over moves m of C(play(s, m), d - 1, t)
 
-**Promise.** Every line is searched to the depth, and chosen ones by `plies` x `times` further; the value is that of
-minimax on the tree so extended, with fail-soft windows. With plies = 0 or times = 0, or in a game without noisy moves,
-it is minimax.
+**Promise.** Every line is searched to the depth, and chosen ones by `extra_plies` x `times` further; the value is
+that of minimax on the tree so extended, with fail-soft windows. With extra_plies = 0 or times = 0, or in a game without
+noisy moves, it is minimax.
 
 **Where it errs.** It sees a threat only where the game marks the move that makes it, and its own leaves have a horizon
 again.
@@ -32,7 +33,7 @@ from deltaw.search.tree.stack import leaf_value, leave, leave_path, node_moves, 
 
 
 class Options(NamedTuple):
-    plies: int = 2
+    extra_plies: int = 2
     """how much deeper a chosen leaf is searched; 0: not at all"""
     times: int = 1
     """how often one line may be continued"""
@@ -42,14 +43,14 @@ class Options(NamedTuple):
 def continuation(rules, leaf, visitor, state, depth, left, noisy, alpha, beta, options, stack):
     """Bound of C(state, depth, left) for the mover; `noisy`: the move that led here is. Precondition: alpha < beta.
 
-    depth + left x plies counts down by one each ply, a continuation included: it is the row of the stack.
+    depth + left x extra_plies counts down by one each ply, a continuation included: it is the row of the stack.
     """
     if enter(stack.control):
         return 0.0
     if depth == 0 and noisy and left > 0:
-        depth, left = np.int64(options.plies), left - 1
-    row = depth + left * options.plies
-    nominal = row - options.times * options.plies
+        depth, left = np.int64(options.extra_plies), left - 1
+    row = depth + left * options.extra_plies
+    nominal = row - options.times * options.extra_plies
     over, result = node_outcome(rules, state, stack)
     if over or depth == 0:
         return leaf_value(rules, leaf, visitor, state, nominal, over, result, stack)
@@ -78,8 +79,8 @@ def run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack):
 
 
 def check(options: Options) -> None:
-    if options.plies < 0 or options.times < 0:
-        raise InputError(f"{options.plies} plies, {options.times} times; neither may be negative")
+    if options.extra_plies < 0 or options.times < 0:
+        raise InputError(f"{options.extra_plies} extra plies, {options.times} times; neither may be negative")
 
 
 ALGORITHM = Algorithm(
@@ -90,5 +91,5 @@ ALGORITHM = Algorithm(
     options=Options(),
     exact=False,
     check=check,
-    extra=lambda options: options.plies * options.times,
+    extra=lambda options: options.extra_plies * options.times,
 )

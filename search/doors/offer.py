@@ -78,6 +78,8 @@ def _add(offered: dict[str, dict[str, Offered]], text: str, found: Iterable[tupl
     spec = parse_player(text)
     if spec.how.ties:
         raise InputError(f"{text}: ties are broken at random in matches only; here the first of equal moves is played")
+    if spec.how.book:
+        raise InputError(f"{text}: opening books are for matches and `deltaw uci`; here every position is judged")
     name = (Path(spec.name).stem if spec.name.endswith(FILES) else spec.name) + text.removeprefix(spec.name)
     name = spec.label if spec.is_uci else name
     for game, evaluator in found:

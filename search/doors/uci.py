@@ -28,6 +28,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.games.chess.notation import uci
 from deltaw.envs.path import make_path, outcome, reach
 from deltaw.envs.texts import whole
+from deltaw.search.databases.polyglot import PolyglotBook, load_polyglot
 from deltaw.search.doors.lines import Read, split_lines
 from deltaw.search.doors.protocol import MOST_BYTES
 from deltaw.search.doors.time_control import Budget, budget
@@ -42,6 +43,9 @@ LONGEST_TIME = 10**12
 """milliseconds; a clock that shows more is a mistake"""
 SAMPLE = 1000
 """entries of the table that are looked at to say how full it is"""
+
+EMPTY = "<empty>"
+"""how UCI writes a text of no characters"""
 
 HEARD_AT_ONCE = ("stop", "ponderhit")
 
@@ -85,6 +89,8 @@ def make_options(game: Game, evaluator: str) -> dict[str, Option]:
         "UCI_Chess960": Option("check", False),
         "Move Overhead": Option("spin", 100, 0, 5000),
         "Evaluator": Option("string", evaluator),
+        "OwnBook": Option("check", False),
+        "BookFile": Option("string", EMPTY),
     }
 
 
@@ -275,6 +281,8 @@ class UciDoor:
         self.engine = self._make_engine(self.values)
         self.position = self._start_of("startpos")
         self._loaded = False
+        self._book: PolyglotBook | None = None
+        self._random = np.random.default_rng()
 
     def obey(self, task: Task) -> None:
         name, *words = task.words
@@ -321,6 +329,9 @@ class UciDoor:
         if name is None:
             raise InputError(f"there is no option {short(said)}; there are {', '.join(self.options)}")
         values = self.values | {name: self.options[name].read(name, text)}
+        if values["BookFile"] != self.values["BookFile"]:
+            file = values["BookFile"]
+            self._book = load_polyglot(file, self.game) if file not in ("", EMPTY) else None
         if any(values[name] != self.values[name] for name in ("Hash", "Evaluator")):
             self.engine, self._loaded = self._make_engine(values), False
         self.values = values
@@ -367,13 +378,20 @@ class UciDoor:
         if not legal:
             self.write(f"info depth 0 score {'mate 0' if self.game.rules.outcome(state)[1] else 'cp 0'}")
         elif not self.game.rules.outcome(state)[0]:
-            best = self._think(task, state, path, limits, clock, wanted) or best
+            booked = self._book_move(state, words)
+            best = (booked,) if booked is not None else self._think(task, state, path, limits, clock, wanted) or best
         task.finish()
         texts = [uci(state, move, self.values["UCI_Chess960"]) for move in best[:1]]
         if len(best) > 1:
             after = self.game.unrow(self.game.row(self.game.rules.play(state, best[0])))
             texts += ["ponder", uci(after, best[1], self.values["UCI_Chess960"])]
         self.write(f"bestmove {' '.join(texts) or '(none)'}")
+
+    def _book_move(self, state: Any, words: list[str]) -> int | None:
+        """A move of the book, where it is to be used and the GUI wants a move rather than an analysis."""
+        if self._book is None or not self.values["OwnBook"] or {"infinite", "searchmoves", "mate"} & set(words):
+            return None
+        return self._book.pick(state, int(self._random.integers(1 << 62)))
 
     def _think(
         self, task: Task, state: Any, path: np.ndarray, limits: Limits, clock: Budget | None, wanted: list[int]

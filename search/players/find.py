@@ -101,6 +101,12 @@ def player_of(
     """
     if isinstance(evaluator, Evaluator | OnnxEvaluator) and evaluator.game.name != game.name:
         raise InputError(f"the evaluator is for {evaluator.game.name}, not for {game.name}")
+    if how.book:
+        from deltaw.search.databases.polyglot import load_polyglot
+        from deltaw.search.players.book_player import BookPlayer
+
+        player = player_of(game, evaluator, name, how._replace(book=""), threads, fresh=fresh, endings=endings)
+        return BookPlayer(game, player, load_polyglot(how.book, game))
     if isinstance(evaluator, UciEngine):
         from deltaw.search.players.uci_player import UciPlayer
 

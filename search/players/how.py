@@ -41,10 +41,14 @@ class How(NamedTuple):
     limits: Limits = NO_LIMITS
     ties: bool = False
     """a player draws one of equally good moves by (seed, game, ply); else it plays the first"""
+    options: tuple[tuple[str, float], ...] = ()
+    """(name, value) of options of the algorithm that differ from its own"""
+    book: str = ""
+    """file of an opening book (`search/databases/polyglot.py`) that is asked first"""
 
     @property
     def searches(self) -> bool:
-        return self.algorithm is not None or self.limits != NO_LIMITS
+        return self.algorithm is not None or self.limits != NO_LIMITS or bool(self.options)
 
     def or_plies(self, plies: int) -> How:
         """This, by so many plies where nothing was said."""

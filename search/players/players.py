@@ -187,7 +187,8 @@ class EvaluatorPlayer:
 
 
 class RankPlayer:
-    """Plays a baseline that only orders the moves of one position, such as pubeval."""
+    """Plays a baseline that only orders the moves of one position, such as pubeval. Raises InputError in positions that
+    the baseline does not play."""
 
     def __init__(self, game: Game, baseline: Baseline, threads: int | None = None, ties: bool = False) -> None:
         self.game, self.baseline, self.name, self._ties = game, baseline, baseline.name, ties
@@ -195,6 +196,7 @@ class RankPlayer:
 
     def choose(self, decisions: Decisions, seed: int) -> Chosen:
         chosen = Chosen.room(decisions.rows)
+        self._check(decisions.rows)
 
         def work(part: slice, buffers: tuple[np.ndarray, np.ndarray]) -> None:
             batch = (decisions.at(part), np.int64(seed), self._ties)
@@ -204,6 +206,7 @@ class RankPlayer:
         return chosen
 
     def tied(self, decision: Decisions) -> Chosen:
+        self._check(decision.rows)
         found = Chosen(*self.game.buffers())
         scores, state = np.empty(len(found.moves)), self.game.unrow(decision.rows[0])
         n = rank_moves(self.game.rules, self.baseline.function, decision.paths[0], state, *found, scores)
@@ -213,12 +216,18 @@ class RankPlayer:
         """The order of the moves. Raises InputError before a chance event, where a value is needed."""
         if self.game.rules.num_chance(state) > 0:
             leaf_of(self.baseline)  # raises, with the reason
+        self._check(self.game.row(state)[None])
         moves, children = self.game.buffers()
         scores = np.empty(len(moves))
         path = make_path(self.game.rules) if path is None else path
         n = rank_moves(self.game.rules, self.baseline.function, path, state, moves, children, scores)
         order = np.argsort(-scores[:n], kind="stable")
         return Judgement(None, tuple(RootMove(int(moves[i]), depth=1) for i in order))
+
+    def _check(self, rows: np.ndarray) -> None:
+        if self.baseline.check is not None:
+            for row in rows:
+                self.baseline.check(self.game.unrow(row))
 
 
 class RandomPlayer:

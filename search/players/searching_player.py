@@ -8,11 +8,13 @@ than a shallow search. A player who thinks about one position at a time has a la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from deltaw.envs.bits import WORLD, random_word
+from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
@@ -22,7 +24,7 @@ from deltaw.search.players.players import Chosen, Decisions, Judgement, tie_word
 from deltaw.search.players.plies import WORLDS
 from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import RootMove, SearchResult, find_algorithm, search
-from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
+from deltaw.search.tree.engine import DEEP_ENOUGH, Engine, default_options
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES
 
 SECONDS = 1.0
@@ -109,9 +111,14 @@ class Searcher:
         self.algorithm = how.algorithm or default_algorithm(game)
         self._engine: Engine | None = None
         if self.algorithm == ENGINE:
-            self._engine = Engine(game, evaluator, entries=table_size(how.limits) if fresh else DEFAULT_ENTRIES)
+            options = with_options(ENGINE, default_options(game), how.options)
+            entries = table_size(how.limits) if fresh else DEFAULT_ENTRIES
+            self._engine = Engine(game, evaluator, options=options, entries=entries)
         else:
-            find_algorithm(self.algorithm, game)
+            own = find_algorithm(self.algorithm, game)
+            self._options = with_options(own.name, own.options, how.options)
+            if own.check is not None:
+                own.check(self._options)
 
     def search(
         self, state: Any, path: np.ndarray | None = None, *, full: bool = False, ties: bool = False, word: int = 0
@@ -128,7 +135,7 @@ class Searcher:
             depth = DEPTH if limits.seconds is None and limits.nodes is None else DEEP_ENOUGH
             limits = limits if limits.depth is not None else limits._replace(depth=depth)
             found = (self.game, self.evaluator, state, self.algorithm)
-            return search(*found, **limits._asdict(), full=wanted["full"], path=path)
+            return search(*found, **limits._asdict(), options=self._options, full=wanted["full"], path=path)
         if self._fresh:
             self._engine.forget()
         limits = Limits(seconds=SECONDS) if limits == NO_LIMITS else limits
@@ -160,6 +167,15 @@ class Searcher:
             complete=all(one.complete for one in found),
             ranked=ranked,
         )
+
+
+def with_options(algorithm: str, options: Any, said: Sequence[tuple[str, float]]) -> Any:
+    """`options` with those that were said. Raises InputError for one that the algorithm does not have."""
+    for name, number in said:
+        if name not in getattr(options, "_fields", ()):
+            raise InputError(f"{algorithm} has no option {name!r}")
+        options = options._replace(**{name: number})
+    return options
 
 
 def table_size(limits: Limits) -> int:

@@ -7,6 +7,8 @@
     network@nodes=10000            ... as deep as 10,000 nodes reach; together with depth: whichever comes first
     network@seconds=0.1            ... as deep as a tenth of a second reaches: not repeatable
     network@algorithm=alphabeta,depth=4
+    network@depth=8,quiet_plies=0  the search's own options: here the engine without quiescence
+    network@book=FILE.bin,depth=8  an opening book in Polyglot format is asked first
     uci:stockfish@elo=1400         a UCI engine, with options of its own (`search/evaluators/uci_engine.py`)
     uci:PROGRAM@seconds=0.1,skill=3
 
@@ -19,18 +21,24 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from deltaw.envs.errors import InputError
+from deltaw.envs.errors import InputError, short
 from deltaw.envs.texts import whole
 from deltaw.search.evaluators.named import FILES, UCI
-from deltaw.search.players.how import UNSAID, How, Limits
+from deltaw.search.players.how import ENGINE, UNSAID, How, Limits
+from deltaw.search.tree.algorithm import find_algorithm
+from deltaw.search.tree.engine import SWITCHES
+from deltaw.search.tree.engine_node import Options
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
-SETTINGS = ("plies", "ties", *SEARCH_SETTINGS)
+SETTINGS = ("plies", "ties", "book", *SEARCH_SETTINGS)
 UCI_LIMITS = {"depth": "depth", "nodes": "nodes", "seconds": "seconds", "movetime": "seconds"}
 """what limits a UCI engine, by our names; everything else that is set is an option of its own"""
+MOST = 1000
+"""an option of a search is below this"""
 RANDOM_TIES = "random"
 FIRST_TIE = "first"
 
@@ -61,19 +69,20 @@ def parse_player(text: str) -> PlayerSpec:
     name, at, settings = text.rpartition("@")
     if not at or "=" not in settings or os.path.isfile(text):
         return PlayerSpec(text)
-    values = _pairs(text, settings, name.startswith(UCI))
+    values = _pairs(text, settings)
     if name.startswith(UCI):
         name, values = _split_uci(name, values)
     plies = _whole(text, values, "plies")
     limits = Limits(_whole(text, values, "depth"), _seconds(text, values), _whole(text, values, "nodes"))
-    if plies is not None and any(key in values for key in SEARCH_SETTINGS):
+    own = _options(text, values)
+    if plies is not None and (own or any(key in values for key in SEARCH_SETTINGS)):
         raise InputError(f"{text}: plies and a search ({', '.join(SEARCH_SETTINGS)}) exclude each other")
     ties = values.get("ties", FIRST_TIE)
     if ties not in (RANDOM_TIES, FIRST_TIE):
         raise InputError(f"{text}: ties are broken by {FIRST_TIE} or {RANDOM_TIES}, not by {ties!r}")
     kept = ",".join(f"{key}={value}" for key, value in values.items() if key != "plies")
-    how = How(plies, algorithm=values.get("algorithm"), limits=limits, ties=ties == RANDOM_TIES)
-    return PlayerSpec(name, how, kept)
+    how = How(plies, algorithm=values.get("algorithm"), limits=limits, ties=ties == RANDOM_TIES, options=own)
+    return PlayerSpec(name, how._replace(book=values.get("book", "")), kept)
 
 
 def parse_search(settings: str) -> How:
@@ -92,16 +101,40 @@ def _split_uci(name: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
     return f"{name}@{own}" if own else name, ours
 
 
-def _pairs(text: str, settings: str, any_name: bool = False) -> dict[str, str]:
+def _pairs(text: str, settings: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for setting in settings.split(","):
         key, _, value = setting.partition("=")
-        if key not in SETTINGS and not any_name:
-            raise InputError(f"{text}: there is no setting {key!r}; there are {', '.join(SETTINGS)}")
         if key in values:
             raise InputError(f"{text}: {key} is set twice")
         values[key] = value
     return values
+
+
+def _options(text: str, values: dict[str, str]) -> tuple[tuple[str, float], ...]:
+    """What is set of the search's own options: without an algorithm, of the engine's."""
+    said = {key: value for key, value in values.items() if key not in SETTINGS}
+    if not said:
+        return ()
+    algorithm = values.get("algorithm", ENGINE)
+    known: Any = Options() if algorithm == ENGINE else find_algorithm(algorithm).options
+    names = SWITCHES if algorithm == ENGINE else getattr(known, "_fields", ())
+    return tuple((key, _number(text, key, value, known, names)) for key, value in said.items())
+
+
+def _number(text: str, key: str, value: str, known: Any, names: Sequence[str]) -> float:
+    if key not in names:
+        own = f", and of the search {', '.join(names)}" if names else ""
+        raise InputError(f"{text}: there is no setting {key!r}; there are {', '.join(SETTINGS)}{own}")
+    kind = type(getattr(known, key))
+    try:
+        number: float = kind(value)
+    except ValueError:
+        number = -1
+    if not 0 <= number < MOST:
+        what = "a whole number" if kind is int else "a number"
+        raise InputError(f"{text}: {key} is {what} from 0 to {MOST - 1}, not {short(value)}")
+    return number
 
 
 def _whole(text: str, values: dict[str, str], key: str) -> int | None:

@@ -36,6 +36,11 @@ from deltaw.search.tree.transposition import DEFAULT_ENTRIES, make_table
 
 QUIET_PLIES = 8
 SINGULAR_MARGIN = 0.1
+SWITCHES = (
+    "quiet_plies", "singular_margin", "danger_extension", "null_reduction", "late_moves",
+    "deeper", "table_from", "order_from",
+)  # fmt: skip
+"""the options that a player's text may set: any value of them from 0 on is safe"""
 DEEP_ENOUGH = 128
 """depth, in plies, of a search that has only a limit of time or nodes"""
 

@@ -19,12 +19,17 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.fronts.front import BoardGameEnv
 from deltaw.envs.games.chess import epd, rules
 from deltaw.envs.games.chess.actions import action_of, move_of
+from deltaw.envs.games.chess.ajedrecista import check_ending, machine_move
 from deltaw.envs.games.chess.features import CRITERIA, NUM_CRITERIA, judge_side
 from deltaw.envs.games.chess.notation import EXAMPLE, format_state, move_text, moves_of, parse, read_move, uci
 from deltaw.envs.games.chess.pgn import PGN
 from deltaw.envs.games.chess.rules import State
+from deltaw.envs.games.chess.shannon import shannon_points
+from deltaw.envs.games.chess.turochamp import BELOW_MATE, NOWHERE, dead_value, position_play
 from deltaw.envs.perft import count
 from deltaw.envs.record import Event, GameRecord, final_state, initial_state
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import Decisions
 
 CHESS = games.load("chess")
 START = parse(EXAMPLE)
@@ -552,6 +557,141 @@ def test_the_baseline_counts_material():
     assert value(START) == 0.0
     up = parse("rnb1kbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 3")
     assert value(up) == -value(plain(rules.mirrored(up, 0))) > 0.9
+
+
+# --- programs of the past ---------------------------------------------------------------------------------------------
+
+
+def test_shannons_function():
+    assert shannon_points(START) == 0.0
+    for move, worth in (("e4", 1.0), ("d4", 0.8)):  # Black has 20 moves, White 30 and 28
+        assert -shannon_points(play(START, move)) == pytest.approx(worth)
+
+
+@pytest.mark.parametrize(
+    ("fen", "worth"),
+    [
+        ("4k3/8/8/8/8/2P5/2P5/4K3 w - - 0 1", 2 - 0.5 * (1 + 2) + 0.1 * 1),  # doubled, both isolated; a move more
+        ("4k3/5p2/8/4p3/4P3/3P4/8/4K3 w - - 0 1", -0.5 + 0.1 * (6 - 6)),  # the pawn d3 is backward
+        ("3qk3/8/8/8/8/8/8/R3K2R w - - 0 1", 2 * 5 - 9 + 0.1 * (22 - 21)),
+    ],
+)
+def test_shannons_terms(fen, worth):
+    state = parse(fen)
+    assert shannon_points(state) == pytest.approx(worth)
+    assert shannon_points(plain(rules.mirrored(state, 0))) == pytest.approx(-worth)
+
+
+PAPER_GAME = {
+    "e4": 42, "e5": None, "Nc3": 31, "Nf6": None, "d4": 26, "Bb4": None, "Nf3": 20, "d6": None, "Bd2": 35,
+    "Nc6": None, "d5": 2, "Nd4": None, "h4": 11, "Bg4": None, "a4": 10, "Nxf3+": None, "gxf3": None, "Bh5": None,
+    "Bb5+": 17, "c6": None, "dxc6": None, "O-O": None, "cxb7": None, "Rb8": None, "Ba6": None, "Qa5": None,
+    "Qe2": None, "Nd7": None, "Rg1": None, "Nc5": None, "Rg5": None, "Bg6": None, "Bb5": None, "Nxb7": None,
+    "O-O-O": 12,
+}  # fmt: skip
+"""Turing's game with A. Glennie (1952), and what our position play gains by some of its moves, in tenths. Turing's own
+numbers are the same but for d4 (31), Bd2 (36), Bb5+ (24) and O-O-O (30)."""
+
+
+def test_turings_position_play():
+    assert position_play(START) == 102
+    state = START
+    for text, gain in PAPER_GAME.items():
+        move = read_move(state, text)
+        after = plain(rules.play(state, move))
+        castled = 10 if text == "O-O-O" else 0
+        found = position_play(plain(rules.mirrored(after, 0))) + castled - position_play(state)
+        assert gain in (None, found), text
+        state = after
+
+
+def test_turochamp_prefers_the_small_step_of_the_kings_pawn():
+    """By the rules 1. e3 gains 4.4, and Turing's 1. e4 gains 4.2."""
+    assert ranked("turochamp", EXAMPLE)[:2] == ["e3", "e4"]
+
+
+@pytest.mark.parametrize(
+    ("fen", "retaken", "white", "black"),
+    [
+        ("4k3/pp6/8/8/8/8/PPP5/4K3 w - - 0 1", None, 3, 2),
+        ("4k3/p6p/8/3p4/8/8/3Q4/4K3 w - - 0 1", None, 10, 2),  # an undefended pawn
+        ("4k3/p6p/2p5/3p4/8/8/3Q4/4K3 w - - 0 1", None, 10, 4),  # a defended one stays
+        ("4k3/p6p/2p5/3q4/8/4N3/P6P/4K3 w - - 0 1", None, 2, 3),  # by a man of less value, and taken back
+        ("4k3/p6p/2p5/3n4/8/4N3/P6P/R3K3 w - - 0 1", None, 10, 6),  # an equal exchange is not considered,
+        ("4k3/p6p/2p5/3n4/8/4N3/P6P/R3K3 w - - 0 1", "d5", 7, 3),  # but for a recapture
+        ("6k1/5ppp/8/8/8/8/5PPP/4R1K1 w - - 0 1", None, None, None),  # a mate
+    ],
+)
+def test_turochamp_counts_what_is_left_in_dead_positions(fen, retaken, white, black):
+    square = NOWHERE if retaken is None else "abcdefgh".index(retaken[0]) + 8 * int(retaken[1]) - 8
+    worth = 1.0 if white is None else BELOW_MATE * (white - black) / (white + black)
+    assert dead_value(parse(fen), square, -np.inf, np.inf) == pytest.approx(worth)
+
+
+def test_turochamp_sees_the_reply():
+    """A bishop that a pawn attacks goes away; where it goes is decided by position play."""
+    best = ranked("turochamp", "4k3/3p4/2p5/1p6/B7/7p/8/4K3 w - - 0 1")[:3]
+    assert set(best) == {"Bb3", "Bc2", "Bd1"}
+    assert ranked("turochamp", "6k1/5ppp/8/8/8/8/5PPP/4R1K1 w - - 0 1")[0] == "Re8#"
+
+
+def ranked(player: str, fen: str) -> list[str]:
+    """The moves, best first."""
+    state = parse(fen)
+    score = CHESS.baselines[player].function
+    moves = sorted(moves_of(state), key=lambda move: -score(state, move, rules.play(state, move)))
+    return [move_text(state, move) for move in moves]
+
+
+def longest_mate(state: State, known: dict[State, int | None]) -> int:
+    """White moves to mate that El Ajedrecista needs against the best defence, Black being to move."""
+    replies = [plain(rules.play(state, move)) for move in moves_of(state)]
+    assert replies or rules.in_check(state), "stalemate"
+    most = 0
+    for after in replies:
+        after = after._replace(clock=0, move_number=1)  # the 50-move rule is left out
+        if after not in known:
+            known[after] = None
+            check_ending(after)  # the rook was not lost, and the rules give a move
+            known[after] = 1 + longest_mate(plain(rules.play(after, int(machine_move(after)))), known)
+        assert known[after] is not None, "a circle"
+        most = max(most, known[after])
+    return most
+
+
+def test_el_ajedrecista_mates():
+    """From every black king on the first four ranks that is not in check, against all replies."""
+    longest: dict[int, list[int]] = {}
+    known: dict[State, int | None] = {}
+    for rank in range(1, 5):
+        for file in "acdefgh":
+            placed = {"a8": "K", "b8": "R", f"{file}{rank}": "k"}
+            longest.setdefault(rank, []).append(longest_mate(position_of(placed), known))
+    assert longest[1] == [58, 61, 61, 58, 58, 51, 51]
+    assert (min(longest[4]), max(longest[4])) == (62, 67)
+    assert max(map(max, longest.values())) == 67
+    for square in ("c5", "d5", "c6", "d6", "e6", "f6", "g6", "h6"):
+        with pytest.raises(InputError, match="no legal move"):
+            longest_mate(position_of({"a8": "K", "b8": "R", square: "k"}), {})
+
+
+def position_of(placed: dict[str, str]) -> State:
+    """Black is to move."""
+    board = "/".join("".join(placed.get(f"{file}{rank}", "1") for file in "abcdefgh") for rank in range(8, 0, -1))
+    return parse(f"{board} b - - 0 1")
+
+
+def test_el_ajedrecista_plays_nothing_else():
+    player = find_player(CHESS, "ajedrecista", threads=1)
+    for fen, said in (
+        (EXAMPLE, "plays nothing else"),
+        ("KR6/8/8/8/8/8/8/4k3 b - - 0 1", "the bare king is to move"),
+        ("KR6/3k4/8/8/8/8/8/8 w - - 0 1", "no legal move"),
+    ):
+        with pytest.raises(InputError, match=said):
+            player.choose(Decisions.of(CHESS.row(parse(fen))[None]), 0)
+    state = parse("KR6/8/8/8/8/8/8/4k3 w - - 0 1")
+    assert move_text(state, int(player.choose(Decisions.of(CHESS.row(state)[None]), 0).moves[0])) == "Rb7"
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------------

@@ -68,12 +68,12 @@ class Slow:
             sign * self.continuation(child, depth - 1, left, plies, loud) for child, sign, loud in self.below(state)
         )
 
-    def pruning(self, state: Any, depth: int, factor: int) -> float:
+    def pruning(self, state: Any, depth: int, factor: int, quiet: int) -> float:
         if depth == 0 or factor <= 0 or self.outcome(state) is not None:
-            return self.static(state)
+            return self.quiescence(state, 0, quiet)
         ranked = sorted(self.below(state), key=lambda move: -move[1] * self.static(move[0]))
         kept = enumerate(ranked[:factor], 1)
-        return max(sign * self.pruning(child, depth - 1, factor - rank) for rank, (child, sign, _) in kept)
+        return max(sign * self.pruning(child, depth - 1, factor - rank, quiet) for rank, (child, sign, _) in kept)
 
     def fallible(self, state: Any, depth: int, me: int, p: float) -> float:
         """For the player in seat `me`."""

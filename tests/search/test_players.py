@@ -14,6 +14,7 @@ from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
 from deltaw.search import arena
+from deltaw.search.algorithms import heuristic_pruning
 from deltaw.search.evaluators.evaluator import Evaluator, make_evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.evaluators.named import find_evaluator
@@ -75,6 +76,8 @@ def keyed(rows: np.ndarray) -> Decisions:
             "net@algorithm=alphabeta,nodes=9",
             PlayerSpec("net", How(algorithm="alphabeta", limits=Limits(nodes=9)), "algorithm=alphabeta,nodes=9"),
         ),
+        ("net@quiet_plies=0", PlayerSpec("net", How(options=(("quiet_plies", 0),)), "quiet_plies=0")),
+        ("net@book=a.bin,plies=2", PlayerSpec("net", How(plies=2, book="a.bin"), "book=a.bin")),
     ],
 )
 def test_settings_are_read(text, spec):
@@ -86,6 +89,25 @@ def test_labels():
     assert find_player(CONNECT_FOUR, "points_2@plies=2").name == "points_2 2-ply"
 
 
+def test_options_reach_the_search():
+    """Without quiescence the queen takes a defended pawn at depth 1; with a factor of 1 no second move is seen."""
+    chess = games.load("chess")
+    state = chess.parse("4k3/8/2p5/3p4/8/8/3Q4/3RK3 w - - 0 1")
+    moves = [
+        chess.move_text(state, find_player(chess, f"material@depth=1{more}", threads=1).judge(state).moves[0].move)
+        for more in ("", ",quiet_plies=0")
+    ]
+    assert moves[0] != moves[1] == "Qxd5"
+    row = random_rows(CONNECT_FOUR, 1, 10)[0]
+    for factor in (1, 8):
+        found = find_player(CONNECT_FOUR, f"points_2@algorithm=heuristic_pruning,depth=4,factor={factor}", threads=1)
+        truth = search(
+            CONNECT_FOUR, CONNECT_FOUR.baselines["points_2"], CONNECT_FOUR.unrow(row), "heuristic_pruning",
+            depth=4, options=heuristic_pruning.Options(factor), full=True,
+        )  # fmt: skip
+        assert found.judge(CONNECT_FOUR.unrow(row)).search.nodes == truth.nodes
+
+
 def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "net@depth=8").write_text("")
@@ -95,7 +117,18 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("points_2@dept=8", "no setting 'dept'; there are plies, ties, depth, nodes, seconds, algorithm"),
+        (
+            "points_2@dept=8",
+            "no setting 'dept'; there are plies, ties, book, depth, nodes, seconds, algorithm, and of the search",
+        ),
+        ("points_2@quiet_plies=-1", "quiet_plies is a whole number from 0 to 999, not '-1'"),
+        ("points_2@quiet_plies=0.5", "a whole number from 0 to 999, not '0.5'"),
+        ("points_2@singular_margin=nan", "singular_margin is a number from 0 to 999, not 'nan'"),
+        ("points_2@algorithm=alphabeta,quiet_plies=2", "no setting 'quiet_plies'"),
+        ("points_2@algorithm=heuristic_pruning,factor=0", "a factor of 0"),
+        ("points_2@algorithm=magic,factor=2", "unknown algorithm 'magic'"),
+        ("points_2@plies=2,quiet_plies=2", "exclude each other"),
+        ("perfect@quiet_plies=2", "perfect takes no such settings"),
         ("points_2@depth=many", "depth must be a whole number of at least 1, not 'many'"),
         ("points_2@depth=0", "not '0'"),
         ("points_2@depth=2,depth=3", "depth is set twice"),

@@ -62,6 +62,7 @@ def test_an_onnx_file_plays_by_plies(tmp_path):
         (["nim"], ["/etc/hostname"], "no evaluator file"),
         (["backgammon"], ["network", "network"], "two players of backgammon are called network"),
         (["backgammon"], ["network@ties=random"], "ties are broken at random in matches only"),
+        (["chess"], ["material@book=book.bin"], "opening books are for matches"),
         (["backgammon"], ["network@sides=2"], "there is no setting 'sides'"),
         (["backgammon"], ["lost.safetensors"], "there is no evaluator file lost.safetensors"),
     ],

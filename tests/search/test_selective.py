@@ -145,18 +145,21 @@ def value(tree: str, algorithm: str, depth: int, **options: Any) -> float:
 # --- the definitions once more: tests/naive_selective.py --------------------------------------------------------------
 
 DEFINED = {
-    "quiescence": (lambda slow, s, d, o: slow.quiescence(s, d, o.plies), [quiescence.Options(k) for k in (1, 3, 8)]),
+    "quiescence": (
+        lambda slow, s, d, o: slow.quiescence(s, d, o.quiet_plies),
+        [quiescence.Options(k) for k in (1, 3, 8)],
+    ),
     "singular_extension": (
         lambda slow, s, d, o: slow.singular_extension(s, d, o.extensions, o.margin, o.reduction),
         [singular_extension.Options(margin, r, e) for margin, r, e in ((0.0, 0, 1), (2.0, 1, 3), (0.5, 2, 4))],
     ),
     "heuristic_continuation": (
-        lambda slow, s, d, o: slow.continuation(s, d, o.times, o.plies),
+        lambda slow, s, d, o: slow.continuation(s, d, o.times, o.extra_plies),
         [heuristic_continuation.Options(plies, times) for plies, times in ((1, 1), (2, 1), (1, 3))],
     ),
     "heuristic_pruning": (
-        lambda slow, s, d, o: slow.pruning(s, d, o.factor),
-        [heuristic_pruning.Options(factor) for factor in (1, 3, 6)],
+        lambda slow, s, d, o: slow.pruning(s, d, o.factor, o.quiet_plies),
+        [heuristic_pruning.Options(factor, quiet) for factor, quiet in ((1, 0), (3, 0), (6, 0), (3, 2), (6, 8))],
     ),
     "ordered": (lambda slow, s, d, o: slow.minimax(s, d), [()]),
 }
@@ -232,7 +235,7 @@ OFF = {
         lambda game, depth: singular_extension.Options(margin=math.inf),
     ],
     "heuristic_continuation": [
-        lambda game, depth: heuristic_continuation.Options(plies=0),
+        lambda game, depth: heuristic_continuation.Options(extra_plies=0),
         lambda game, depth: heuristic_continuation.Options(times=0),
     ],
     "heuristic_pruning": [lambda game, depth: heuristic_pruning.Options(max(1, depth * game.rules.max_moves))],
@@ -299,9 +302,9 @@ def test_two_equal_refutations_are_seen_by_none():
 
 def test_a_long_chain_is_followed_as_far_as_the_continuation_goes():
     assert answer("continuation", "alphabeta", 3) == (0, 1)
-    assert answer("continuation", "heuristic_continuation", 1, plies=2, times=1) == (0, 1)
-    assert answer("continuation", "heuristic_continuation", 1, plies=2, times=2) == (1, 9)
-    assert answer("continuation", "heuristic_continuation", 1, plies=3, times=1) == (1, 9)
+    assert answer("continuation", "heuristic_continuation", 1, extra_plies=2, times=1) == (0, 1)
+    assert answer("continuation", "heuristic_continuation", 1, extra_plies=2, times=2) == (1, 9)
+    assert answer("continuation", "heuristic_continuation", 1, extra_plies=3, times=1) == (1, 9)
 
 
 def test_standing_pat_is_wrong_where_every_move_loses():

@@ -6,7 +6,10 @@ import math
 
 from deltaw.envs.bits import popcount
 from deltaw.envs.game import Baseline
+from deltaw.envs.games.chess.ajedrecista import ajedrecista, check_ending
 from deltaw.envs.games.chess.rules import State
+from deltaw.envs.games.chess.shannon import shannon_points
+from deltaw.envs.games.chess.turochamp import turochamp
 from deltaw.envs.kernel import kernel
 
 PIECE_VALUES = (1, 3, 3, 5, 9)
@@ -25,4 +28,17 @@ def material(state: State) -> float:
     return math.tanh(lead / PAWNS_TO_WIN)
 
 
-BASELINES = {"material": Baseline("material", "value", material, "pieces at 1, 3, 3, 5 and 9, a lead of 4 being 0.76")}
+@kernel
+def shannon(state: State) -> float:
+    return math.tanh(shannon_points(state) / PAWNS_TO_WIN)
+
+
+BASELINES = {
+    baseline.name: baseline
+    for baseline in (
+        Baseline("material", "value", material, "pieces at 1, 3, 3, 5 and 9, a lead of 4 being 0.76"),
+        Baseline("shannon", "value", shannon, "Shannon's function of 1950: material, pawns, mobility"),
+        Baseline("turochamp", "rank", turochamp, "Turing's paper machine: two plies, then considerable moves"),
+        Baseline("ajedrecista", "rank", ajedrecista, "Torres' machine of 1912: king and rook", check_ending),
+    )
+}
