@@ -72,6 +72,5 @@ GAME = Game(
         "late_moves": 3,
     },
     board=(8, 8),
-    kinds=6,
     files={".pgn": PGN},
 )
