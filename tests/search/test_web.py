@@ -6,6 +6,7 @@ A headless Chromium is driven by selenium; skipped where one of them is missing.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,8 @@ import pytest
 pytest.importorskip("selenium")
 
 from conftest import random_game
+from PIL import Image
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 from web_page import Page, ask, number
@@ -23,11 +26,11 @@ from web_page import Page, ask, number
 from deltaw.envs import games
 from deltaw.envs.games.backgammon.notation import from_board, position_id
 from deltaw.search.doors import view
-from docs.screenshots import CHROMIUM, DRIVER, open_browser, serving
+from docs.screenshots import CHROMIUM, DRIVER, open_browser, serving, show_at
 
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")
 
-GAMES = ("connect_four", "backgammon", "othello", "tic_tac_toe_three", "nim")
+GAMES = ("connect_four", "backgammon", "othello", "tic_tac_toe_three", "nim", "chess", "checkers")
 
 
 # --- server and browser -----------------------------------------------------------------------------------------------
@@ -266,7 +269,7 @@ def test_players_among_themselves_can_be_stopped(page):
     page.wait(lambda: len(page.record()) < len(stopped))
 
 
-def test_narrow_screens_need_no_scrolling_sideways(page):
+def test_narrow_screens_need_no_scrolling_sideways_and_no_thin_fingers(page):
     try:
         for width in (360, 390):
             metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
@@ -275,8 +278,208 @@ def test_narrow_screens_need_no_scrolling_sideways(page):
                 page.play_game(name)
                 page.wait(lambda: page.texts(".rank"))
                 assert page.script("return document.documentElement.scrollWidth") <= width
+                page.enter("move", page.texts(".rank", "data-move")[0])
+                page.wait(lambda: page.record())
+                assert width < 390 or page.script(SMALL) == []
+                page.click("#new")
+                page.wait(lambda: not page.record())
     finally:
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+SMALL = """
+return [...document.querySelectorAll("button, select, input, .place")].flatMap((element) => {
+  const target = element.type === "checkbox" ? element.closest("label") : element;
+  const { width, height } = target.getBoundingClientRect();
+  return width && Math.min(width, height) < 24 ? [`${element.outerHTML} ${width} ${height}`] : [];
+});
+"""
+"""JavaScript: what can be touched and is smaller than 24 pixels"""
+
+
+# --- games whose pieces move ------------------------------------------------------------------------------------------
+
+
+def place(cell: int) -> str:
+    return f'.place[data-place="{cell}"]'
+
+
+def at(square: str) -> str:
+    """The place of a chess square."""
+    return place("abcdefgh".index(square[0]) + 8 * (8 - int(square[1])))
+
+
+@pytest.mark.parametrize("name", ["chess", "checkers"])
+def test_a_browser_shows_the_svg_as_the_png_is_painted(page, name, tmp_path):
+    """Nearly every pixel; not the edges, and not the letters, whose fonts differ."""
+    game = games.load(name)
+    state = game.parse(dict(game.probes)["a man up" if name == "checkers" else "queen up"])
+    painted = game.draw(state)
+    (tmp_path / "board.svg").write_text(game.svg(state))
+    try:
+        show_at(page.driver, *painted.size)
+        page.driver.get(f"file://{tmp_path}/board.svg")
+        shown = Image.open(io.BytesIO(page.driver.get_screenshot_as_png())).convert("RGB")
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    difference = np.abs(np.array(painted, np.int16) - np.array(shown, np.int16)).max(axis=2)[:430, 25:430]
+    assert (difference > 60).mean() < 0.01
+    assert difference.mean() < 3
+
+
+def two_people(page: Page, name: str, position: str | None = None) -> None:
+    page.play_game(name)
+    page.tick("values", False)
+    page.sit("you", "you")
+    if position is not None:
+        page.set_up(position)
+
+
+def click_through(page: Page, *selectors: str) -> None:
+    for selector in selectors:
+        page.click(selector)
+
+
+def drag(page: Page, source: str, target: str) -> None:
+    ActionChains(page.driver).drag_and_drop(page.one(source), page.one(target)).perform()
+
+
+def shows(page: Page, name: str, moves: list[str], position: str = "start") -> None:
+    """The page has come to where the rules lead."""
+    page.wait(lambda: page.record() == moves)
+    game, state = games.load(name), after(name, moves, position)
+    assert page.cells(len(game.pieces.cells(state))) == game.pieces.cells(state)
+    assert page.one("#position").get_property("value") == view.text_of(game, state)
+
+
+def test_chess_by_clicks_and_by_dragging(page):
+    two_people(page, "chess")
+    click_through(page, at("e2"), at("d2"), at("e4"))  # another pawn was chosen: e4 takes it back
+    assert page.texts(".place.selected") == []
+    click_through(page, at("e2"), at("e4"))
+    shows(page, "chess", ["e4"])
+    drag(page, at("e7"), at("e4"))  # not a move: it goes back
+    drag(page, at("e7"), at("e5"))
+    shows(page, "chess", ["e4", "e5"])
+    for source, target in (("g1", "f3"), ("b8", "c6"), ("f1", "c4"), ("f8", "c5")):
+        drag(page, at(source), at(target))
+        page.wait(lambda target=target: page.record()[-1].endswith(target))
+    click_through(page, at("e1"), at("h1"))  # onto the rook, as in Chess960
+    page.wait(lambda: page.record()[-1] == "O-O")
+    page.click("#flip")
+    drag(page, at("d7"), at("d6"))
+    shows(page, "chess", ["e4", "e5", "Nf3", "Nc6", "Bc4", "Bc5", "O-O", "d6"])
+    top, bottom = (page.one(at(square)).location["y"] for square in ("e1", "e8"))
+    assert top < bottom
+
+
+def test_a_pawn_becomes_what_is_chosen(page):
+    start = "8/P6k/8/8/8/8/8/K7 w - - 0 40"
+    two_people(page, "chess", start)
+    drag(page, at("a7"), at("a8"))
+    assert choices(page) == ["a8=Q", "a8=R", "a8=B", "a8=N"]
+    assert page.texts("#news") == ["Which: a8=Q, a8=R, a8=B, a8=N?"]
+    assert page.driver.switch_to.active_element.text == "a8=Q"
+    page.driver.switch_to.active_element.send_keys(Keys.TAB)
+    page.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    shows(page, "chess", ["a8=R"], start)
+    assert page.driver.switch_to.active_element.get_attribute("data-place") == "0", "the keys are at the board again"
+
+
+def test_the_third_occurrence_ends_the_game_and_its_pgn_is_copied(page):
+    two_people(page, "chess")
+    moves = [("g1", "f3"), ("g8", "f6"), ("f3", "g1"), ("f6", "g8")]
+    for source, target in moves * 2:
+        plies = len(page.record())
+        click_through(page, at(source), at(target))
+        page.wait(lambda plies=plies: len(page.record()) == plies + 1)
+    page.wait(lambda: page.status() == "A draw by repetition.")
+    page.script("Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (t) => (window.copied = t)}})")
+    assert page.texts("#copy-record") == ["Copy PGN"]
+    page.click("#copy-record")
+    text = page.wait(lambda: page.script("return window.copied"))
+    assert text.endswith("1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 1/2-1/2\n\n")
+    page.click("#undo")
+    page.wait(lambda: page.status() == "Black to move.")
+    page.enter("move", "d7d5")
+    page.wait(lambda: page.record()[-1] == "d5")
+
+
+@pytest.mark.parametrize("way", [(24, 15, 22, 31), (22, 15, 24, 31)])
+def test_every_jump_is_a_click(page, way):
+    """A king that comes round to where he began, either way."""
+    start = "W:WK31:B1,18,19,26,27"
+    two_people(page, "checkers", start)
+    page.click(place(30))
+    for jump, square in enumerate(way, start=1):
+        assert sum(page.cells(32)) == 4 + 5 - (jump - 1), "what was jumped over is gone"
+        page.click(place(square - 1))
+    shows(page, "checkers", ["31x24x15x22x31"], start)
+    assert page.texts(place(30), "aria-label") == ["square 31, White king"]
+    assert page.texts("#copy-record") == ["Copy PDN"]
+
+
+def test_checkers_squares_have_their_numbers(page):
+    two_people(page, "checkers")
+    assert page.texts(".squares .name") == [str(number) for number in range(1, 33)]
+    names = page.script("return [...document.querySelectorAll('.squares .name')].map(e => [e.x.baseVal[0].value])")
+    assert len({x for (x,) in names}) == 8
+    drag(page, place(10), place(14))
+    shows(page, "checkers", ["11-15"])
+    black, white = (page.one(place(square - 1)).location["y"] for square in (1, 32))
+    assert black > white, "the player who begins sits below"
+
+
+def walk(page: Page, target: int) -> None:
+    """Arrow keys alone, from the place that has the focus: first to the row, then along it."""
+    spot = "const e = document.querySelector(arguments[0]); return ['x', 'y'].map((n) => Number(e.getAttribute(n)))"
+    x, y = page.script(spot, place(target))
+    for _ in range(20):
+        here = page.driver.switch_to.active_element
+        u, v = page.script(spot, place(int(here.get_attribute("data-place"))))
+        if (u, v) == (x, y):
+            return
+        vertical = Keys.ARROW_DOWN if v < y else Keys.ARROW_UP
+        here.send_keys(vertical if v != y else Keys.ARROW_RIGHT if u < x else Keys.ARROW_LEFT)
+    raise AssertionError(f"no way to {target}")
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "moves"),
+    [
+        ("chess", "start", ["f3", "e5", "g4", "Qh4#"]),
+        (
+            "checkers",
+            "B:W14,18,K32:B4,K7,10",
+            ["10x17", "32-28", "17-21", "28-24", "7-10", "18-15", "10x19x28"],
+        ),
+    ],
+)
+def test_a_game_by_keyboard_alone(page, name, start, moves):
+    two_people(page, name, None if start == "start" else start)
+    page.script("document.querySelector('#flip').focus()")  # the last control before the board
+    page.driver.switch_to.active_element.send_keys(Keys.TAB)
+    game = games.load(name)
+    for ply, text in enumerate(moves):
+        state = after(name, moves[:ply], start)
+        for cell in game.pieces.clicks(state, game.find_move(state, text))[0]:
+            walk(page, cell)
+            page.driver.switch_to.active_element.send_keys(Keys.ENTER)
+        page.wait(lambda ply=ply: page.record() == moves[: ply + 1])
+    shows(page, name, moves, start)
+    assert page.status() == "Black wins."
+
+
+@pytest.mark.parametrize("name", ["chess", "checkers"])
+def test_the_reply_is_announced(page, name):
+    page.play_game(name)
+    page.tick("values", False)
+    page.choose("strength", "depth:1")
+    page.enter("move", {"chess": "d2d4", "checkers": "11-15"}[name])
+    page.wait(lambda: len(page.record()) == 2)
+    opponent = {"chess": "Black", "checkers": "White"}[name]
+    page.wait(lambda: page.texts("#news") == [f"{opponent}: {page.record()[1]}."])
+    assert page.one("#news").get_attribute("aria-live") == "polite"
 
 
 # --- backgammon -------------------------------------------------------------------------------------------------------

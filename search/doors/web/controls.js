@@ -16,7 +16,7 @@ export function connect(page) {
   click("pause", () => page.resume(false));
   click("roll", () => page.roll());
   click("all-moves", () => page.drawing.toggleAll());
-  click("copy-record", ({ target }) => copy(page.drawing.recordText(), target));
+  click("copy-record", ({ target }) => page.write((text) => copy(text, target)));
   click("copy-position", ({ target }) => copy(page.current.shown.position, target));
   change("game", ({ value }) => page.begin(page.games.find(({ name }) => name === value)));
   change("strength", ({ value }) => page.choose(() => (page.chosen.strength = value)));

@@ -5,10 +5,11 @@ import { drawCurve } from "./curve.js";
 import { fill, find, html, signed } from "./dom.js";
 import { GridBoard } from "./grid.js";
 import { finishedLines, looksOf } from "./looks.js";
+import { PieceBoard } from "./men.js";
 import { chancesText, drawRanking, hiddenRows } from "./ranking.js";
 import { YOU, strengths } from "./settings.js";
 import { TextBoard } from "./textboard.js";
-import { effortText, recordOf, recordText, statusText } from "./texts.js";
+import { effortText, recordOf, statusText } from "./texts.js";
 
 const BOARDS = { grid: GridBoard, backgammon: BackgammonBoard, other: TextBoard };
 
@@ -34,12 +35,13 @@ export class Drawing {
     fill(find("analyst"), players, chosen.analyst);
     fill(find("depth"), strengths(game), chosen.depth);
     find("dice").placeholder = game.kind === "backgammon" ? "31" : "";
-    find("flip").hidden = game.kind !== "backgammon";
+    find("flip").hidden = !this.looks.turns;
+    find("copy-record").textContent = `Copy ${this.ownFormat?.slice(1).toUpperCase() ?? ""}`;
     this.makeSeats(players);
-    this.board = new BOARDS[game.kind](game, this.looks, {
+    this.board = new (this.looks.pieces === "men" ? PieceBoard : BOARDS[game.kind])(game, this.looks, {
       onMove: (move) => this.page.offer(move),
       onLook: (move) => this.markRow(move),
-      onChange: () => this.choices(),
+      onChange: () => this.changed(),
     });
     find("board").replaceChildren(this.board.element);
     find("board").className = `board ${game.kind} ${game.name}`;
@@ -52,7 +54,8 @@ export class Drawing {
       fill(select, [[YOU, "You"], ...players], chosen.seats[seat]);
       select.addEventListener("change", () => this.page.choose(() => (chosen.seats[seat] = select.value)));
       const tally = html("span", { className: "tally" });
-      const chip = html("span", { className: `seat-chip ${this.looks.pieces} seat${seat}`, ariaHidden: "true" });
+      const kind = `seat-chip ${this.looks.pieces} seat${seat} ${this.looks.tones[seat] ?? ""}`;
+      const chip = html("span", { className: kind, ariaHidden: "true" });
       const title = html("span", { className: "seat-name", textContent: name });
       return { row: html("div", { className: "seat" }, chip, title, tally, select), select, tally };
     });
@@ -70,6 +73,20 @@ export class Drawing {
   arrive() {
     this.allMoves = false;
     this.draw();
+  }
+
+  /** A move is being put together. */
+  changed() {
+    this.choices();
+    if (!this.board.asks) return;
+    const buttons = [...find("choices").querySelectorAll("button")];
+    this.announce(`Which: ${buttons.map((button) => button.textContent).join(", ")}?`);
+    buttons[0].focus();
+  }
+
+  /** For those who hear the page. */
+  announce(text) {
+    find("news").textContent = text;
   }
 
   say(text) {
@@ -95,7 +112,7 @@ export class Drawing {
     const ranked = this.ranked ?? [];
     const view = {
       shown, enabled, seat: shown.seat, moves: shown.moves ?? [], cells: looked?.cells ?? shown.cells,
-      before: previous?.shown.cells ?? null, mover: previous?.shown.seat ?? null, last: lastCell(session),
+      before: previous?.shown.cells ?? null, mover: previous?.shown.seat ?? null,
       turned: chosen.turned !== (chosen.seats[1] === YOU && chosen.seats[0] !== YOU),
       values: new Map(ranked.filter(({ value }) => value !== null).map(({ move, value }) => [move, value])),
       best: bestOf(ranked), largest: this.scale(ranked),
@@ -247,8 +264,9 @@ export class Drawing {
     if (now) find("record").scrollTop = now.offsetTop - find("record").clientHeight / 2;
   }
 
-  recordText() {
-    return recordText(recordOf(this.page.session.entries, this.page.game.seats));
+  /** The format of files in which the game's own community keeps games; undefined where there is none. */
+  get ownFormat() {
+    return Object.keys(this.page.game.formats)[1];
   }
 }
 
@@ -256,12 +274,4 @@ export class Drawing {
 function bestOf(ranked) {
   const best = ranked.filter(({ value }) => value !== null && value === ranked[0].value);
   return best.length < ranked.length ? best.map(({ move }) => move) : [];
-}
-
-/** The cell that the last move filled: the one that was empty; null where there is none. */
-function lastCell({ previous, current }) {
-  if (!previous || !Array.isArray(current.shown.cells)) return null;
-  const mark = previous.shown.seat + 1;
-  const cell = current.shown.cells.findIndex((piece, i) => piece === mark && !previous.shown.cells[i]);
-  return cell < 0 ? null : cell;
 }

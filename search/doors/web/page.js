@@ -96,8 +96,8 @@ export class Page {
   }
 
   /** The position in a request. */
-  place({ position, dice } = this.current.shown) {
-    return { game: this.game.name, position, ...(dice ? { dice } : {}) };
+  place() {
+    return this.session.place();
   }
 
   /** One request of the play: a newer one replaces it. An error becomes the line below the board, and nothing else
@@ -167,22 +167,22 @@ export class Page {
 
   play(move) {
     this.analyst.stop();
+    const { seat } = this.current.shown;
     this.request({ do: "move", ...this.place(), move }, (shown) => {
       this.running = true;
-      this.session.push(shown, move);
+      this.session.push(shown, shown.move);
       this.arrive();
+      if (!this.isYours(seat)) this.drawing.announce(`${this.drawing.looks.seats[seat]}: ${shown.move}.`);
     });
   }
 
   roll() {
-    const { game, position } = this.place();
     this.analyst.stop();
-    this.request({ do: "roll", game, position }, (shown) => this.rolled(shown));
+    this.request({ do: "roll", ...this.place(), dice: null }, (shown) => this.rolled(shown));
   }
 
   typeDice(dice) {
-    const { game, position } = this.place();
-    this.request({ do: "show", game, position, dice }, (shown) => this.rolled(shown));
+    this.request({ do: "show", ...this.place(), dice }, (shown) => this.rolled(shown));
   }
 
   rolled(shown) {
@@ -207,6 +207,17 @@ export class Page {
     if (this.settings.all.values) this.analyst.start(this.session, this.chosen);
     else this.analyst.stop();
     this.drawing.opinion();
+  }
+
+  /** The whole game as a text, in the format of the game's own community where it has one; to `use(text)`. */
+  async write(use) {
+    const players = this.chosen.seats.map((player) => (player === YOU ? "You" : player));
+    const format = this.drawing.ownFormat ?? null;
+    try {
+      use((await ask({ do: "write", ...this.session.whole(), players, format })).text);
+    } catch (error) {
+      this.refused(error);
+    }
   }
 
   // --- going back and forth ----------------------------------------------------------------------------------------
@@ -246,6 +257,6 @@ export class Page {
   }
 
   flip() {
-    if (this.game.kind === "backgammon") this.choose(() => (this.chosen.turned = !this.chosen.turned));
+    if (this.drawing.looks.turns) this.choose(() => (this.chosen.turned = !this.chosen.turned));
   }
 }

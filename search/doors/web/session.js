@@ -20,6 +20,28 @@ export class Session {
     return this.entries[this.at - 1] ?? null;
   }
 
+  /** The position of an entry in a request: where the path matters, with all that led there. */
+  place(entry = this.current) {
+    const { position, dice } = entry.shown;
+    const rolled = dice ? { dice } : {};
+    if (!this.game.path) return { game: this.game.name, position, ...rolled };
+    return { ...this.course(this.entries.indexOf(entry)), ...rolled };
+  }
+
+  /** The whole game in a request. */
+  whole() {
+    const { dice } = this.entries.at(-1).shown;
+    return { ...this.course(this.entries.length - 1), ...(dice ? { dice } : {}) };
+  }
+
+  /** Where the game began, and the moves and rolls up to an entry, without its own dice. */
+  course(index) {
+    const passed = this.entries.slice(0, index + 1);
+    const steps = passed.flatMap(({ move, shown }, i) => [move, i < index ? shown.dice : null]);
+    const { position } = this.entries[0].shown;
+    return { game: this.game.name, position, steps: steps.filter((step) => step) };
+  }
+
   /** A move was played here; what had followed is forgotten. */
   push(shown, move) {
     this.entries.splice(this.at + 1, Infinity, entryOf(shown, move));
