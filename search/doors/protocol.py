@@ -64,6 +64,7 @@ KEYS = {
     "move": (*PLACE, "move"),
     "write": (*PLACE, "players", "format"),
     "read": ("game", "text", "format"),
+    "replay": ("game", "position", "steps"),
     "analyze": (*PLACE, *THINKING, "top"),
     "choose": (*PLACE, *THINKING),
 }
@@ -205,6 +206,7 @@ class Protocol:
             "move": self._move,
             "write": self._write,
             "read": self._read,
+            "replay": self._replay,
         }
         self._thoughts = {"analyze": self._analyze, "choose": self._choose}
 
@@ -259,10 +261,13 @@ class Protocol:
         }
 
     def _place(self, request: dict[str, Any]) -> tuple[Any, view.Position]:
+        game, *told = self._course(request)
+        return game, view.read(game, *told, text_of(request, "dice"))
+
+    def _course(self, request: dict[str, Any]) -> tuple[Game, str, list[str]]:
+        """The game, where it began, and the steps since then."""
         game = self.offer.game(needed(request, "game"))
-        position = text_of(request, "position", MOST_POSITION)
-        start = view.START if position is None else position
-        return game, view.read(game, start, text_of(request, "dice"), texts_of(request, "steps", MOST_STEPS))
+        return game, text_of(request, "position", MOST_POSITION) or view.START, texts_of(request, "steps", MOST_STEPS)
 
     def _show(self, request: dict[str, Any]) -> dict[str, Any]:
         return view.show(*self._place(request))
@@ -288,7 +293,7 @@ class Protocol:
 
     def _write(self, request: dict[str, Any]) -> dict[str, Any]:
         game, place = self._place(request)
-        start, seats = self._place(request | {"steps": None, "dice": None})[1].state, game.rules.num_players
+        start, seats = view.read(*self._course(request)[:2]).state, game.rules.num_players
         names = texts_of(request, "players", seats) or list(view.SEAT_NAMES[:seats])
         if len(names) < seats:
             raise InputError(f'"players" has {len(names)} names; {game.name} has {seats} seats')
@@ -306,6 +311,10 @@ class Protocol:
         if not records:
             raise InputError("the text holds no game")
         return {"games": [_record(game, record) for record in records]}
+
+    def _replay(self, request: dict[str, Any]) -> dict[str, Any]:
+        game, *told = self._course(request)
+        return {"positions": [view.look(game, place) for place in view.replay(game, *told)]}
 
     # --- with thought
 

@@ -9,7 +9,7 @@ that differs from the same position later in a game is written `start`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,15 +55,10 @@ def initial(game: Game) -> Any:
     return python_state(game, game.rules.initial())
 
 
-def read(game: Game, text: str, dice: str | None = None, steps: Sequence[str] = ()) -> Position:
+def read(game: Game, text: str, steps: Sequence[str] = (), dice: str | None = None) -> Position:
     """The position that `steps`, moves and rolls as they came, and the roll `dice` lead to from the position that
     `text` describes; raises InputError."""
-    before = course = begin(game, _parse(game, text.strip()))
-    for number, step in enumerate(steps, start=1):
-        try:
-            before, course = course, follow(game, course, read_event(game, course, step))
-        except InputError as error:
-            raise InputError(f"step {number}: {error}") from None
+    *_, (before, course) = _courses(game, text, steps)
     if dice is not None:
         if game.rules.max_chance == 0:
             raise InputError(f"{game.name} has no dice, but {dice!r} were given")
@@ -71,6 +66,23 @@ def read(game: Game, text: str, dice: str | None = None, steps: Sequence[str] = 
             raise InputError(f"no dice are due in {text.strip()!r}")
         before, course = course, follow(game, course, Event(True, game.find_chance(course.state, dice)))
     return _located(game, before, course)
+
+
+def replay(game: Game, text: str, steps: Sequence[str]) -> list[Position]:
+    """The position that `text` describes, and those after each of the steps; raises InputError."""
+    return [_located(game, before, course) for before, course in _courses(game, text, steps)]
+
+
+def _courses(game: Game, text: str, steps: Sequence[str]) -> Iterator[tuple[Course, Course]]:
+    """The game before and after each step; at the beginning they are the same."""
+    before = course = begin(game, _parse(game, text.strip()))
+    yield before, course
+    for number, step in enumerate(steps, start=1):
+        try:
+            before, course = course, follow(game, course, read_event(game, course, step))
+        except InputError as error:
+            raise InputError(f"step {number}: {error}") from None
+        yield before, course
 
 
 def after(game: Game, course: Course, event: Event) -> Position:
@@ -200,10 +212,16 @@ def clicks_of(game: Game, state: Any, move: int, before: Cells, after: Cells) ->
 
 def show(game: Game, shown: Position) -> dict[str, Any]:
     """What every answer about a position says (docs/protocol.md)."""
+    answer, state = look(game, shown), shown.state
+    decides = not (answer["over"] or answer["needs_dice"])
+    moves = moves_of(game, shown.course) if decides else []
+    return answer | {"moves": [_move(game, state, answer["cells"], move) for move in moves]}
+
+
+def look(game: Game, shown: Position) -> dict[str, Any]:
+    """The same without the moves."""
     rules, course, state = game.rules, shown.course, shown.state
     over, result = outcome(game, course)
-    needs_dice = not over and rules.num_chance(state) > 0
-    cells = cells_of(game, state)
     answer = {
         "position": shown.text,
         "seat": int(rules.seat(state)),
@@ -211,10 +229,9 @@ def show(game: Game, shown: Position) -> dict[str, Any]:
         "result": result if over else None,
         "repeated": bool(is_drawn(rules, course.path, state)),
         "dice": shown.dice,
-        "needs_dice": bool(needs_dice),
-        "cells": cells,
+        "needs_dice": bool(not over and rules.num_chance(state) > 0),
+        "cells": cells_of(game, state),
         "text": game.ansi(state),
-        "moves": [] if over or needs_dice else [_move(game, state, cells, move) for move in moves_of(game, course)],
     }
     return answer | ({"payoffs": payoffs(game, state)} if over else {})
 

@@ -46,7 +46,7 @@ PLACE = {"game": "tic_tac_toe"}
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({}, '"do" is missing; it is one of: info, show, roll, move, write, read, analyze, choose'),
+        ({}, '"do" is missing; it is one of: info, show, roll, move, write, read, replay, analyze, choose'),
         ({"do": "dance"}, '"do" is "dance"'),
         ({"do": ["show"]}, '"do" is ["show"]'),
         ({"do": "info", "game": "nim"}, "info takes no 'game'; it takes: nothing"),

@@ -21,6 +21,7 @@ from PIL import Image
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
+from selenium.webdriver.support.ui import Select
 from web_page import Page, ask, number
 
 from deltaw.envs import games
@@ -405,6 +406,80 @@ def test_the_third_occurrence_ends_the_game_and_its_pgn_is_copied(page):
     page.wait(lambda: page.record()[-1] == "d5")
 
 
+TWO_GAMES = """[White "Anna"]
+[Black "Bert"]
+
+1. f3 {weak} e5 2. g4 (2. e4) Qh4# 0-1
+
+[White "Carl"]
+[Black "Dora"]
+[FEN "4k3/8/8/8/8/8/4P3/4K3 b - - 0 7"]
+
+7... Kd7 8. e4 Ke6 9. Qd4 *
+"""
+
+
+def opens(page: Page, text: str) -> None:
+    page.script("document.querySelector('#open').open = true")
+    page.script("document.querySelector('#game-text').value = arguments[0]", text)
+    page.click("#open-form button")
+
+
+def test_games_are_opened_and_stepped_through(page):
+    two_people(page, "chess")
+    opens(page, TWO_GAMES)
+    page.wait(lambda: page.record() == ["f3", "e5", "g4", "Qh4#"])
+    assert page.texts(".ply.now") == []
+    assert page.texts("#found option") == ["1. Anna – Bert, 4 steps", "2. Carl – Dora, 3 steps"]
+    page.tick("values", True)
+    page.choose("depth", "depth:2")
+    page.wait(lambda: len(page.texts("[data-point]")) == 5)
+    body = page.one("body")
+    for move in page.record():
+        body.send_keys(Keys.ARROW_RIGHT)
+        page.wait(lambda move=move: page.texts(".ply.now") == [move])
+    shows(page, "chess", ["f3", "e5", "g4", "Qh4#"])
+    assert page.status() == "Black wins."
+    Select(page.one("#found")).select_by_index(1)
+    page.wait(lambda: page.record() == ["Kd7", "e4", "Ke6"])
+    assert page.texts("#notes")[0].startswith("game 2, move 9 of White: 'Qd4' is not a legal move here")
+    assert page.texts(".number") == ["1.", "2."]
+    click_through(page, at("e8"), at("f7"))
+    page.wait(lambda: page.record() == ["Kf7"])
+    opens(page, "1. e5")
+    page.wait(lambda: "'e5' is not a legal move here" in page.one("#error").text)
+    assert page.record() == ["Kf7"], "what cannot be read changes nothing"
+
+
+def test_a_file_with_dice_is_opened(page, tmp_path):
+    game = games.load("backgammon")
+    text = "\n".join(
+        (
+            '; [Site "x"]',
+            "",
+            " 0 point match",
+            "",
+            " Game 1",
+            " Anna : 0      Bert : 0",
+            "  1) 31: 8/5 6/5                 42: 8/4 6/4",
+            "  2) 64:",
+            "",
+        )
+    )
+    (tmp_path / "one.mat").write_text(text)
+    page.play_game("backgammon")
+    page.tick("values", False)
+    page.script("document.querySelector('#open').open = true")
+    page.one("#game-file").send_keys(str(tmp_path / "one.mat"))
+    page.wait(lambda: page.record() == ["31: 8/5 6/5", "42: 8/4 6/4"])
+    assert page.status() == "Your move, White, dice 3-1."
+    for _ in range(2):
+        page.click("#forward")
+    page.wait(lambda: page.status() == "Your move, White, dice 6-4.")
+    state = view.read(game, "start", ["31", "8/5 6/5", "42", "8/4 6/4"]).state
+    assert page.one("#position").get_property("value") == view.text_of(game, state)
+
+
 @pytest.mark.parametrize("way", [(24, 15, 22, 31), (22, 15, 24, 31)])
 def test_every_jump_is_a_click(page, way):
     """A king that comes round to where he began, either way."""
@@ -518,7 +593,7 @@ def test_a_backgammon_move_by_clicks(page):
     page.wait(lambda: page.record() == ["31: 8/5 6/5"])
     assert page.status() == "Black to roll."
     game = games.load("backgammon")
-    state = view.read(game, "4HPwATDgc/ABMA", "31").state
+    state = view.read(game, "4HPwATDgc/ABMA", dice="31").state
     played = view.python_state(game, game.rules.play(state, game.find_move(state, "8/5 6/5")))
     assert page.one("#position").get_property("value") == view.text_of(game, played)
 

@@ -27,6 +27,14 @@ export function connect(page) {
   submit("move-form", "move", (text) => page.offer(text), true);
   submit("dice-form", "dice", (text) => page.typeDice(text), true);
   submit("position-form", "position", (text) => page.begin(page.game, text), false);
+  find("open-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    page.read(find("game-text").value);
+  });
+  change("game-file", async ({ files }) => {
+    if (files.length) page.read(await files[0].text());
+  });
+  change("found", ({ value }) => page.openRecord(page.found[value]));
   document.addEventListener("keydown", (event) => onKey(page, event));
 }
 

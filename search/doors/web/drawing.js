@@ -36,7 +36,9 @@ export class Drawing {
     fill(find("depth"), strengths(game), chosen.depth);
     find("dice").placeholder = game.kind === "backgammon" ? "31" : "";
     find("flip").hidden = !this.looks.turns;
-    find("copy-record").textContent = `Copy ${this.ownFormat?.slice(1).toUpperCase() ?? ""}`;
+    find("found").hidden = true;
+    this.notes([]);
+    find("copy-record").textContent = `Copy ${(this.ownFormat ?? ".jsonl").slice(1).toUpperCase()}`;
     this.makeSeats(players);
     this.board = new (this.looks.pieces === "men" ? PieceBoard : BOARDS[game.kind])(game, this.looks, {
       onMove: (move) => this.page.offer(move),
@@ -87,6 +89,18 @@ export class Drawing {
   /** For those who hear the page. */
   announce(text) {
     find("news").textContent = text;
+  }
+
+  /** The games of a file, if there are several. */
+  found(games) {
+    const title = ({ players, steps }, i) => [i, `${i + 1}. ${players.join(" – ")}, ${steps.length} steps`];
+    fill(find("found"), games.map(title), null);
+    find("found").hidden = games.length < 2;
+  }
+
+  /** What a file said besides, or why it was not read to its end. */
+  notes(lines) {
+    find("notes").textContent = lines.join(" ");
   }
 
   say(text) {

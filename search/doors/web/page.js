@@ -209,15 +209,35 @@ export class Page {
     this.drawing.opinion();
   }
 
-  /** The whole game as a text, in the format of the game's own community where it has one; to `use(text)`. */
+  /** The whole game as a text, in the format of the game's own community where there is one; to `use(text)`. */
   async write(use) {
     const players = this.chosen.seats.map((player) => (player === YOU ? "You" : player));
-    const format = this.drawing.ownFormat ?? null;
+    const body = { do: "write", ...this.session.whole(), players };
     try {
-      use((await ask({ do: "write", ...this.session.whole(), players, format })).text);
+      const own = ask({ ...body, format: this.drawing.ownFormat ?? null });
+      use((await own.catch(() => ask(body))).text); // not every format holds every game
     } catch (error) {
       this.refused(error);
     }
+  }
+
+  /** The games of a text in any format of this game's files; the first of them is opened. */
+  read(text) {
+    this.request({ do: "read", game: this.game.name, text }, ({ games }) => {
+      this.found = games;
+      this.drawing.found(games);
+      this.openRecord(games[0]);
+    });
+  }
+
+  /** Shows a whole game, from its first position on. */
+  openRecord({ position, steps, notes }) {
+    this.request({ do: "replay", game: this.game.name, position, steps }, ({ positions }) => {
+      const session = Session.of(this.game, positions, steps);
+      this.running = this.isYours(session.current.shown.seat);
+      this.adopt(session);
+      this.drawing.notes(notes);
+    });
   }
 
   // --- going back and forth ----------------------------------------------------------------------------------------

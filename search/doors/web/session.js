@@ -12,6 +12,18 @@ export class Session {
     this.at = 0;
   }
 
+  /** A whole game: `positions` as `replay` lists them, and the moves and rolls between them. */
+  static of(game, positions, steps) {
+    const [first, ...others] = positions.map((shown) => ({ ...shown, moves: null })); // they are asked for when shown
+    const session = new Session(game, first);
+    others.forEach((shown, i) => {
+      if (positions[i].needs_dice) session.roll(shown);
+      else session.push(shown, steps[i]);
+    });
+    session.go(0);
+    return session;
+  }
+
   get current() {
     return this.entries[this.at];
   }
