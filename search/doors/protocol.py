@@ -336,6 +336,7 @@ class Protocol:
             {
                 "move": game.move_text(place.state, move.move),
                 "value": _rounded(move.value),
+                "distance": move.distance,
                 "chances": None if move.chances is None else [_rounded(p) for p in move.chances],
                 "line": line_texts(game, place.state, move.line),
                 "depth": move.depth,
@@ -354,6 +355,7 @@ class Protocol:
         return {
             "move": game.move_text(place.state, best.move),
             "value": _rounded(thought.value),
+            "distance": best.distance,
             "line": line_texts(game, place.state, best.line),
             "position": view.text_of(game, after),
             "depth": best.depth,

@@ -284,6 +284,28 @@ def minimax(board: str) -> int:
     return max((-minimax(child) for child in children), default=0)
 
 
+@functools.cache
+def plies_left(board: str) -> int:
+    """Until the end, where a winner hurries and a loser delays; of games without a winner, nothing."""
+    value, mover = minimax(board), "XO"[board.count("X") > board.count("O")]
+    children = [board[:i] + mover + board[i + 1 :] for i in range(9) if board[i] == "-"]
+    if any(all(board[i] == "XO"[mover == "X"] for i in line) for line in LINES) or not children:
+        return 0
+    left = [1 + plies_left(child) for child in children if -minimax(child) == value]
+    return min(left) if value > 0 else max(left)
+
+
+def test_proven_results_say_how_far_they_are():
+    for board in ("X---O----", "XX-OO----", "X-O-----X", "XO--X---O"):
+        answer = good("analyze", game="tic_tac_toe", position=board, player="open_lines", depth=9)
+        positions = {move["move"]: move["position"] for move in answer["moves"]}
+        for move in answer["ranked"]:
+            after = positions[move["move"]]
+            assert move["distance"] == (1 + plies_left(after) if move["value"] else None)
+        chosen = good("choose", game="tic_tac_toe", position=board, player="open_lines", depth=9)
+        assert chosen["distance"] == answer["ranked"][0]["distance"]
+
+
 @pytest.mark.parametrize("board", ["X---O----", "XO-------", "XOX-O----", "XX-OO----"])
 def test_values_of_every_move_against_plain_minimax(board):
     answer = good("analyze", game="tic_tac_toe", position=board, player="open_lines", depth=9)

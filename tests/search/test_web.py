@@ -121,12 +121,29 @@ def test_the_heat_map_shows_the_values_of_the_answer(page):
     page.wait(lambda: page.texts("#value"))
     answer = page.heard()[page.one("#position").get_property("value")]
     ranked = {move["move"]: move["value"] for move in answer["ranked"]}
-    shown = dict(zip(page.texts(".chip text", "data-value"), map(number, page.texts(".chip text")), strict=True))
+    proven = {move["move"]: move["distance"] for move in answer["ranked"] if move["distance"]}
+    shown = dict(zip(page.texts(".chip text", "data-value"), page.texts(".chip text"), strict=True))
     assert shown.keys() == ranked.keys() == set("1234567")
-    assert all(abs(shown[move] - ranked[move]) <= 0.005 + 1e-9 for move in ranked)
+    assert {move: text for move, text in shown.items() if move in proven} == {
+        move: f"{'win' if ranked[move] > 0 else 'loss'} {plies}" for move, plies in proven.items()
+    }
+    assert all(abs(number(shown[move]) - ranked[move]) <= 0.005 + 1e-9 for move in ranked.keys() - proven)
+    assert 0 < len(proven) < 7
     assert page.texts(".rank", "data-move") == list(ranked)
     assert set(page.texts(".chip.best text", "data-value")) == {m for m, v in ranked.items() if v == answer["value"]}
     assert number(page.texts("#value")[0]) == pytest.approx(answer["value"], abs=0.0005)
+
+
+def test_proven_results_are_said_in_words(page):
+    page.choose("depth", "depth:8")
+    page.sit("you", "you")
+    page.set_up(view.text_of(games.load("connect_four"), after("connect_four", list("112233"))))
+    page.wait(lambda: page.texts("#value") == ["wins in 1"])
+    chips = dict(zip(page.texts(".chip text", "data-value"), page.texts(".chip text"), strict=True))
+    assert chips["4"] == "win 1"
+    assert page.texts(".rank .value")[0] == "wins in 1"
+    assert page.texts("#opinion")[0].startswith("Red wins in 1 ply. ")
+    assert page.texts('.place[data-place="3"]', "aria-label") == ["column 4, wins in 1"]
 
 
 def test_the_curve_grows_and_leads_back(page):

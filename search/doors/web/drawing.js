@@ -2,7 +2,7 @@
 
 import { BackgammonBoard } from "./backgammon.js";
 import { drawCurve } from "./curve.js";
-import { fill, find, html, signed } from "./dom.js";
+import { fill, find, html, signed, worth } from "./dom.js";
 import { GridBoard } from "./grid.js";
 import { finishedLines, looksOf } from "./looks.js";
 import { PieceBoard } from "./men.js";
@@ -128,7 +128,7 @@ export class Drawing {
       shown, enabled, seat: shown.seat, moves: shown.moves ?? [], cells: looked?.cells ?? shown.cells,
       before: previous?.shown.cells ?? null, mover: previous?.shown.seat ?? null,
       turned: chosen.turned !== (chosen.seats[1] === YOU && chosen.seats[0] !== YOU),
-      values: new Map(ranked.filter(({ value }) => value !== null).map(({ move, value }) => [move, value])),
+      values: new Map(ranked.filter(({ value }) => value !== null).map((entry) => [entry.move, entry])),
       best: bestOf(ranked), largest: this.scale(ranked),
       line: shown.over && game.board ? finishedLines(shown.cells, game.board, this.looks.line) : [],
     };
@@ -229,9 +229,12 @@ export class Drawing {
   opinionOf(analysis) {
     const effort = html("span", { className: "effort", textContent: effortText(analysis, this.byPlies) });
     if (analysis.value === null) return ["This player ranks the moves and gives no values. ", effort];
-    const value = html("strong", { id: "value", textContent: signed(analysis.value, 3) });
+    const distance = analysis.ranked[0]?.distance;
+    const value = html("strong", { id: "value", textContent: worth({ value: analysis.value, distance }, 3) });
     const chances = chancesText(this.page.game.outcomes, analysis.ranked[0]?.chances);
-    return [value, ` for ${this.looks.seats[this.page.current.shown.seat]}. `, chances && `${chances}. `, effort];
+    const side = this.looks.seats[this.page.current.shown.seat];
+    const said = distance ? [`${side} `, value, distance === 1 ? " ply. " : " plies. "] : [value, ` for ${side}. `];
+    return [...said, chances && `${chances}. `, effort];
   }
 
   /** A move is pointed at in the list: shows it on the board. */

@@ -6,7 +6,7 @@
 
 import { Clicks } from "./clicks.js";
 import { heat } from "./heat.js";
-import { set, signed, svg, presses } from "./dom.js";
+import { presses, set, signed, svg, worth } from "./dom.js";
 
 const SIDE = 100;
 const EDGE = 34; // width of the frame where the names of rows or columns stand
@@ -42,7 +42,7 @@ export class GridBoard {
     this.element.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  /** view: {cells, moves, seat, enabled, values: Map(move -> value), best: [moves], largest,
+  /** view: {cells, moves, seat, enabled, values: Map(move -> {value, distance}), best: [moves], largest,
    *  line: cells of a finished line, before: cells of the position before or null, mover: who moved there} */
   render(view) {
     if (this.view?.moves !== view.moves || this.clicks.move) this.clicks = new Clicks(view.moves);
@@ -196,12 +196,13 @@ export class GridBoard {
     this.places.forEach((place, i) => {
       const [moves, cell] = [this.movesAt(i), this.cellAt(i) ?? i];
       const selected = enabled && cell === clicked.at(-1);
-      const value = this.valueOf(moves);
+      const entry = this.bestOf(moves);
+      const said = entry ? `, ${entry.distance ? "" : "value "}${worth(entry)}` : "";
       const kind = !enabled || !moves.length ? "" : clicked.length ? " target" : " source";
       set(place, {
         class: `place${kind}${selected ? " selected" : ""}`,
         tabindex: i === this.focused ? 0 : -1,
-        "aria-label": this.nameOf(cell) + this.contentOf(cell) + (value === null ? "" : `, value ${signed(value)}`),
+        "aria-label": this.nameOf(cell) + this.contentOf(cell) + said,
         "aria-disabled": kind || selected ? null : "true",
         "aria-pressed": selected ? "true" : null,
         "data-move": moves.length === 1 ? moves[0].move : null,
@@ -209,10 +210,10 @@ export class GridBoard {
     });
   }
 
-  /** The value of the best of some moves; null where it is not known, or what they have in common says nothing yet. */
-  valueOf(moves) {
-    const values = moves.map(({ move }) => this.view.values.get(move)).filter((value) => value !== undefined);
-    return values.length ? Math.max(...values) : null;
+  /** What is known of the best of some moves: {move, value, distance}, or null. */
+  bestOf(moves) {
+    const known = moves.map(({ move }) => this.view.values.get(move)).filter(Boolean);
+    return known.reduce((best, entry) => (best && best.value >= entry.value ? best : entry), null);
   }
 
   contentOf(cell) {
@@ -345,9 +346,9 @@ export class GridBoard {
 
   /** What says that a cell can be clicked, and what that is worth. */
   marksOf(cell, moves) {
-    const value = this.valueOf(moves);
+    const entry = this.bestOf(moves);
     if (this.view.cells[cell] && !this.clicks.clicked.length) return []; // a piece that may move
-    if (value !== null) return [this.chip(cell, moves, value)];
+    if (entry) return [this.chip(cell, entry)];
     return this.view.enabled ? [this.hint(cell)] : [];
   }
 
@@ -365,14 +366,15 @@ export class GridBoard {
   }
 
   /** The value of moves on their square: colour and number, and a ring around the best. */
-  chip(cell, moves, value) {
+  chip(cell, { move, value, distance }) {
     const [x, y] = this.center(cell);
     const { fill, ink } = heat(value, this.view.largest);
-    const best = moves.some(({ move }) => this.view.best.includes(move)) ? " best" : "";
+    const best = this.view.best.includes(move) ? " best" : "";
     const body = this.looks.pieces === "marks"
       ? svg("rect", { x: -40, y: -40, width: 80, height: 80, rx: 14, fill })
       : svg("circle", { r: 38, fill });
-    const text = svg("text", { fill: ink, "data-value": moves[0].move }, signed(value));
+    const words = distance ? `${value > 0 ? "win" : "loss"} ${distance}` : signed(value);
+    const text = svg("text", { fill: ink, "data-value": move, class: distance ? "proven" : null }, words);
     return svg("g", { class: `chip${best}`, transform: `translate(${x} ${y})` }, body, text);
   }
 }

@@ -215,8 +215,8 @@ export class PieceBoard extends GridBoard {
   }
 
   /** The value of a move at the foot of its square. */
-  chip(cell, moves, value) {
-    const chip = super.chip(cell, moves, value);
+  chip(cell, entry) {
+    const chip = super.chip(cell, entry);
     const disc = chip.querySelector("circle");
     const fill = disc.getAttribute("fill");
     disc.replaceWith(svg("rect", { x: -42, y: 16, width: 84, height: 30, rx: 8, fill }));
