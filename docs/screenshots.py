@@ -195,7 +195,7 @@ class Board:
         self.driver = driver
         show_at(driver, *SIZE)
         driver.get(f"{address}icon.svg")  # a file of the same origin, where no script runs
-        settings = json.dumps({"autoRoll": False, "games": games})
+        settings = json.dumps({"values": True, "autoRoll": False, "games": games})
         driver.execute_script("localStorage.setItem('deltaw settings', arguments[0])", settings)
         driver.get(address)
         until(lambda: self.texts("#status")[0] not in ("", "Loading …"))

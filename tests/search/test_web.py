@@ -53,9 +53,10 @@ def chromium(tmp_path_factory) -> Iterator[WebDriver]:
 
 @pytest.fixture
 def page(chromium, url) -> Iterator[Page]:
-    """The page as a newcomer sees it; whatever the browser complains about fails the test."""
+    """A fresh page with values; whatever the browser complains about fails the test."""
     page = Page(chromium, url)
     page.forget()
+    page.tick("values", True)
     yield page
     complaints = [entry["message"] for entry in chromium.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
     assert not complaints
@@ -78,6 +79,22 @@ def test_the_first_page_offers_what_the_server_does(page, url):
     assert page.texts("#game option") == [game["title"] for game in info["games"]]
     assert page.status() == "Your move, Red."
     assert page.texts("#seats .seat:first-child option", "value") == ["you", *page.texts("#analyst option", "value")]
+
+
+def test_a_newcomer_sees_no_values_but_may_ask_for_a_hint(page, url):
+    page.forget()
+    page.choose("strength", "depth:1")
+    assert not page.one("#values").is_selected()
+    assert not page.one("#curve").is_displayed()
+    assert page.texts(".chip") == []
+    page.one("body").send_keys("h")
+    page.wait(lambda: page.texts("#news")[0])
+    assert page.texts(".ring.looked") == [""]
+    move = page.texts(".rank.marked", "data-move")[0]
+    assert page.texts("#opinion") == page.texts("#news") == [f"Hint: {move}."]
+    page.click(f'.place[data-place="{int(move) - 1}"]')
+    page.wait(lambda: len(page.record()) == 2)
+    assert (page.texts(".chip"), page.texts("#opinion")) == ([], [""])
 
 
 def test_the_page_offers_no_longer_search_than_the_server(chromium):
@@ -693,6 +710,7 @@ def test_two_browsers_at_once(page, url, tmp_path):
     other = Page(open_browser(tmp_path / "profile"), url)
     try:
         other.open()
+        other.tick("values", True)
         for one in (page, other):
             one.choose("strength", "depth:1")
             one.choose("depth", "depth:4")

@@ -10,6 +10,7 @@ export function connect(page) {
   click("swap", () => page.swap());
   click("flip", () => page.flip());
   click("undo", () => page.undo());
+  click("hint", () => page.hint());
   click("back", () => page.go(page.session.at - 1));
   click("forward", () => page.go(page.session.at + 1));
   click("resume", () => page.resume(true));
@@ -67,6 +68,7 @@ function onKey(page, event) {
     ArrowRight: () => page.go(page.session.at + 1),
     n: () => page.begin(page.game),
     u: () => page.undo(),
+    h: () => find("hint").click(),
     r: () => find("roll").click(),
     v: () => find("values").click(),
     s: () => page.swap(),

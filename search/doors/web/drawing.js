@@ -178,11 +178,12 @@ export class Drawing {
   }
 
   controls() {
-    const { session, current, chosen, game, settings, running, thinking, stopped, undoIndex } = this.page;
+    const { session, current, chosen, game, settings, enabled, running, thinking, stopped, undoIndex } = this.page;
     find("game").value = game.name;
     find("resume").hidden = !stopped;
     find("pause").hidden = !running || current.shown.over || chosen.seats.includes(YOU);
     find("undo").disabled = undoIndex < 0;
+    find("hint").disabled = !enabled;
     find("back").disabled = session.at === 0;
     find("forward").disabled = session.at === session.entries.length - 1;
     find("dice-controls").hidden = !game.chance;
@@ -242,6 +243,13 @@ export class Drawing {
     const move = this.page.current.shown.moves?.find((other) => other.move === text) ?? null;
     if (this.page.game.kind === "backgammon") this.position(move);
     else this.board.look(move);
+  }
+
+  hint(text) {
+    this.look(text);
+    this.markRow(text);
+    this.announce(`Hint: ${text}.`);
+    if (!this.ranked) find("opinion").textContent = `Hint: ${text}.`;
   }
 
   /** A move is pointed at on the board: marks it in the list. */

@@ -203,6 +203,12 @@ export class Page {
     });
   }
 
+  /** One move that whoever values the moves would play. */
+  hint() {
+    const wish = { player: this.chosen.analyst, ...limitOf(this.chosen.depth) };
+    this.request({ do: "choose", ...this.place(), ...wish }, ({ move }) => this.drawing.hint(move));
+  }
+
   analyse() {
     if (this.settings.all.values) this.analyst.start(this.session, this.chosen);
     else this.analyst.stop();
