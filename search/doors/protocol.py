@@ -40,8 +40,10 @@ MOST_ERROR = 300
 """characters of an error"""
 MOST_POSITION = 1000
 """characters of a position"""
-MOST_STEPS = 2000
+MOST_STEPS = 1000
 """moves and rolls between a position and the one that is asked about"""
+MOST_TEXT, MOST_GAMES = 32_000, 100
+"""characters of a text that games are read from, and games in it"""
 MOST_NAME = 100
 """characters of dice, a move or a name"""
 SECONDS = 1.0
@@ -304,12 +306,12 @@ class Protocol:
 
     def _read(self, request: dict[str, Any]) -> dict[str, Any]:
         game = self.offer.game(needed(request, "game"))
-        ending, text = text_of(request, "format"), text_of(request, "text", MOST_BYTES)
+        ending, text = text_of(request, "format"), text_of(request, "text", MOST_TEXT)
         if text is None:
             raise InputError('read needs a "text"')
         records = _format(game, ending).read(game, text) if ending else _read_any(game, text)
-        if not records:
-            raise InputError("the text holds no game")
+        if not 0 < len(records) <= MOST_GAMES:
+            raise InputError(f"the text holds {len(records) or 'no'} games; from 1 to {MOST_GAMES} can be read at once")
         return {"games": [_record(game, record) for record in records]}
 
     def _replay(self, request: dict[str, Any]) -> dict[str, Any]:
