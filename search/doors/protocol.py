@@ -263,8 +263,8 @@ class Protocol:
         }
 
     def _place(self, request: dict[str, Any]) -> tuple[Any, view.Position]:
-        game, *told = self._course(request)
-        return game, view.read(game, *told, text_of(request, "dice"))
+        game, start, steps = self._course(request)
+        return game, view.read(game, start, steps, text_of(request, "dice"))
 
     def _course(self, request: dict[str, Any]) -> tuple[Game, str, list[str]]:
         """The game, where it began, and the steps since then."""
@@ -295,7 +295,7 @@ class Protocol:
 
     def _write(self, request: dict[str, Any]) -> dict[str, Any]:
         game, place = self._place(request)
-        start, seats = view.read(*self._course(request)[:2]).state, game.rules.num_players
+        start, seats = view.read(game, self._course(request)[1]).state, game.rules.num_players
         names = texts_of(request, "players", seats) or list(view.SEAT_NAMES[:seats])
         if len(names) < seats:
             raise InputError(f'"players" has {len(names)} names; {game.name} has {seats} seats')
@@ -315,8 +315,8 @@ class Protocol:
         return {"games": [_record(game, record) for record in records]}
 
     def _replay(self, request: dict[str, Any]) -> dict[str, Any]:
-        game, *told = self._course(request)
-        return {"positions": [view.look(game, place) for place in view.replay(game, *told)]}
+        game, start, steps = self._course(request)
+        return {"positions": [view.look(game, place) for place in view.replay(game, start, steps)]}
 
     # --- with thought
 

@@ -206,6 +206,9 @@ def test_keys_play_undo_and_browse(page):
     page.wait(lambda: not page.texts(".ply.now"))
     page.enter("move", "5")
     page.wait(lambda: page.record() == ["5"])
+    page.script("document.activeElement.blur()")
+    body.send_keys("7")
+    page.wait(lambda: page.record() == ["5", "7"])
 
 
 def test_a_player_waits_after_going_back(page):
@@ -408,6 +411,32 @@ def test_chess_by_clicks_and_by_dragging(page):
     assert top < bottom
 
 
+def test_a_finger_drags_a_piece_or_scrolls_the_page(page):
+    def swipe(source: str, target: str) -> None:
+        centre = "const r = document.querySelector(arguments[0]).getBoundingClientRect(); "
+        centre += "return [r.x + r.width / 2, r.y + r.height / 2]"
+        (x, y), (u, v) = page.script(centre, at(source)), page.script(centre, at(target))
+        points = [{"x": x + (u - x) * i / 5, "y": y + (v - y) * i / 5} for i in range(6)]
+        for kind, where in (("touchStart", points[:1]), *(("touchMove", [p]) for p in points[1:]), ("touchEnd", [])):
+            page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": where})
+
+    try:
+        metrics = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        two_people(page, "chess")
+        page.script("document.querySelector('#board').scrollIntoView()")
+        before = page.script("return scrollY")
+        swipe("e2", "e4")
+        shows(page, "chess", ["e4"])
+        assert page.script("return scrollY") == before
+        swipe("d5", "d7")
+        page.wait(lambda: page.script("return scrollY") > before)
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_a_pawn_becomes_what_is_chosen(page):
     start = "8/P6k/8/8/8/8/8/K7 w - - 0 40"
     two_people(page, "chess", start)
@@ -483,6 +512,38 @@ def test_games_are_opened_and_stepped_through(page):
     opens(page, "1. e5")
     page.wait(lambda: "'e5' is not a legal move here" in page.one("#error").text)
     assert page.record() == ["Kf7"], "what cannot be read changes nothing"
+
+
+def test_a_link_opens_the_game_where_it_had_come_to(page, url):
+    two_people(page, "backgammon")
+    page.tick("auto-roll", False)
+    page.enter("dice", "31")
+    page.wait(lambda: page.status().endswith("dice 3-1."))
+    page.enter("move", "8/5 6/5")
+    page.wait(lambda: page.status() == "Black to roll.")
+    page.enter("dice", "42")
+    page.wait(lambda: page.status() == "Black to move, dice 4-2.")
+    position = page.one("#position").get_property("value")
+    page.script("Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (t) => (window.copied = t)}})")
+    page.click("#copy-link")
+    link = page.wait(lambda: page.script("return window.copied"))
+    page.play_game("chess")
+    page.driver.switch_to.new_window("tab")
+    try:
+        page.driver.get(link)
+        page.wait(lambda: page.record() == ["31: 8/5 6/5"] and page.status() == "Black to move, dice 4-2.")
+        assert page.one("#position").get_property("value") == position
+        assert page.driver.current_url == url
+        page.driver.get(f"{url}#game=chess&position=start&steps=e4%3Bc5")  # the same page: no reload
+        page.wait(lambda: page.record() == ["e4", "c5"])
+        page.driver.get(f"{url}#game=chess&steps=e5")
+        page.wait(lambda: "step 1: 'e5' is not a legal move" in page.one("#error").text)
+        assert page.record() == ["e4", "c5"]
+        page.driver.get(f"{url}#game=shogi")
+        page.wait(lambda: page.one("#error").text == "There is no game shogi here.")
+    finally:
+        page.driver.close()
+        page.driver.switch_to.window(page.driver.window_handles[0])
 
 
 def test_a_file_with_dice_is_opened(page, tmp_path):

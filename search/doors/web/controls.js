@@ -1,6 +1,7 @@
 // Buttons, fields and keys of the page.
 
 import { find } from "./dom.js";
+import { linkTo, linked } from "./link.js";
 
 /** Connects every control of index.html with `page`. */
 export function connect(page) {
@@ -19,6 +20,8 @@ export function connect(page) {
   click("all-moves", () => page.drawing.toggleAll());
   click("copy-record", ({ target }) => page.write((text) => copy(text, target)));
   click("copy-position", ({ target }) => copy(page.current.shown.position, target));
+  click("copy-link", ({ target }) => copy(linkTo(page.session.whole(page.session.at)), target));
+  addEventListener("hashchange", () => page.follow(linked()));
   change("game", ({ value }) => page.begin(page.games.find(({ name }) => name === value)));
   change("strength", ({ value }) => page.choose(() => (page.chosen.strength = value)));
   change("analyst", ({ value }) => page.revalue(() => (page.chosen.analyst = value)));
@@ -75,6 +78,7 @@ function onKey(page, event) {
     f: () => page.flip(),
     p: () => page.resume(!page.running),
   };
+  for (let digit = 1; digit < 10; digit++) keys[digit] = () => page.drawing.board.pressColumn?.(digit - 1);
   const confirms = event.key === "Enter" && event.target === document.body;
   const run = keys[event.key] ?? (confirms ? () => page.confirm() : null);
   if (!run || !page.session) return;

@@ -103,7 +103,9 @@ export class Drawing {
     find("notes").textContent = lines.join(" ");
   }
 
+  /** What is wrong, in one line; null: nothing. */
   say(text) {
+    this.said = text;
     find("error").hidden = text === null;
     find("error").textContent = text ?? "";
   }

@@ -145,6 +145,11 @@ export class GridBoard {
     if (this.clicks.move) this.onMove(this.clicks.move.move);
   }
 
+  /** A digit was pressed: a disc falls in that column. */
+  pressColumn(column) {
+    if (this.looks.falls && this.places[column]) this.press(column);
+  }
+
   /** Takes back what was clicked. */
   cancel() {
     this.clicks.reset();

@@ -17,6 +17,8 @@ export class PieceBoard extends GridBoard {
     this.element.addEventListener("pointermove", (event) => this.pull(event));
     this.element.addEventListener("pointerup", (event) => this.drop(event));
     this.element.addEventListener("pointercancel", () => this.letGo());
+    // A finger on a piece drags it; elsewhere on the board it scrolls the page. (touch-action cannot tell them apart.)
+    this.element.addEventListener("touchmove", (event) => this.drag && event.preventDefault(), { passive: false });
   }
 
   render(view) {
@@ -96,22 +98,22 @@ export class PieceBoard extends GridBoard {
     const { clicks } = this;
     const starts = clicks.ways.some(({ cells }) => cells[0] === cell);
     if (event.button !== 0 || !this.view?.enabled || !(starts || cell === clicks.clicked.at(-1))) return;
-    this.drag = { cell, from: [event.clientX, event.clientY], moved: false };
+    this.drag = { cell, pointer: event.pointerId, from: [event.clientX, event.clientY], moved: false };
   }
 
   pull(event) {
     const { drag } = this;
-    if (!drag) return;
+    if (drag?.pointer !== event.pointerId) return;
     const [x, y] = drag.from;
     if (!drag.moved && Math.hypot(event.clientX - x, event.clientY - y) < DRAGGED) return;
-    if (!drag.moved) this.begin(drag, event.pointerId);
+    if (!drag.moved) this.begin(drag);
     const { x: px, y: py } = this.pointOf(event);
     this.pieces[drag.cell]?.setAttribute("transform", `translate(${px} ${py})`);
   }
 
-  begin(drag, pointer) {
+  begin(drag) {
     drag.moved = true;
-    this.element.setPointerCapture(pointer);
+    this.element.setPointerCapture(drag.pointer);
     if (this.clicks.clicked.at(-1) !== drag.cell) {
       this.clicks.reset();
       this.clicks.press(drag.cell);
@@ -123,7 +125,8 @@ export class PieceBoard extends GridBoard {
 
   drop(event) {
     const { drag } = this;
-    const target = drag?.moved ? this.cellUnder(event) : null;
+    if (drag?.pointer !== event.pointerId) return;
+    const target = drag.moved ? this.cellUnder(event) : null;
     this.letGo();
     if (target === null || target === drag.cell) return;
     this.dropped = true;

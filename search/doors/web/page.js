@@ -7,6 +7,7 @@
 import { Analyst } from "./analyst.js";
 import { ServerError, ask, wasAborted } from "./api.js";
 import { Drawing } from "./drawing.js";
+import { linked } from "./link.js";
 import { Session } from "./session.js";
 import { Settings, YOU, limitOf } from "./settings.js";
 
@@ -27,6 +28,7 @@ export class Page {
 
   open() {
     this.drawing.open();
+    if (linked()) return this.follow(linked());
     const restored = Session.restore(this.games);
     const stored = this.games.find(({ name }) => name === this.settings.all.game);
     const first = this.games.find(({ name }) => name === "connect_four") ?? this.games[0];
@@ -237,13 +239,28 @@ export class Page {
   }
 
   /** Shows a whole game, from its first position on. */
-  openRecord({ position, steps, notes }) {
-    this.request({ do: "replay", game: this.game.name, position, steps }, ({ positions }) => {
-      const session = Session.of(this.game, positions, steps);
-      this.running = this.isYours(session.current.shown.seat);
+  openRecord({ position, steps, notes }, game = this.game, atEnd = false) {
+    return this.request({ do: "replay", game: game.name, position, steps }, ({ positions }) => {
+      const session = Session.of(game, positions, steps);
+      if (atEnd) session.go(session.entries.length - 1);
+      this.running = this.settings.of(game).seats[session.current.shown.seat] === YOU;
       this.adopt(session);
       this.drawing.notes(notes);
     });
+  }
+
+  /** Opens the game of a link, as `linked` reads it, where it has come to; the address is plain again then, so that a
+   *  reload shows what was played on. Where the link is wrong, a new game begins, or the one in progress stays. */
+  async follow(link) {
+    if (!link) return;
+    history.replaceState(null, "", location.pathname);
+    const game = this.games.find(({ name }) => name === link.game);
+    if (game) await this.openRecord({ ...link, notes: [] }, game, true);
+    else this.drawing.say(`There is no game ${link.game} here.`);
+    if (this.session) return;
+    const problem = this.drawing.said;
+    await this.begin(game ?? this.games[0]);
+    this.drawing.say(problem);
   }
 
   // --- going back and forth ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ export class Session {
     this.at = 0;
   }
 
-  /** A whole game: `positions` as `replay` lists them, and the moves and rolls between them. */
+  /** A whole game, at its beginning: `positions` as `replay` lists them, and the moves and rolls between them. */
   static of(game, positions, steps) {
     const [first, ...others] = positions.map((shown) => ({ ...shown, moves: null })); // they are asked for when shown
     const session = new Session(game, first);
@@ -35,15 +35,14 @@ export class Session {
   /** The position of an entry in a request: where the path matters, with all that led there. */
   place(entry = this.current) {
     const { position, dice } = entry.shown;
-    const rolled = dice ? { dice } : {};
-    if (!this.game.path) return { game: this.game.name, position, ...rolled };
-    return { ...this.course(this.entries.indexOf(entry)), ...rolled };
+    if (this.game.path) return this.whole(this.entries.indexOf(entry));
+    return { game: this.game.name, position, ...(dice ? { dice } : {}) };
   }
 
-  /** The whole game in a request. */
-  whole() {
-    const { dice } = this.entries.at(-1).shown;
-    return { ...this.course(this.entries.length - 1), ...(dice ? { dice } : {}) };
+  /** The game up to an entry in a request, or the whole of it. */
+  whole(index = this.entries.length - 1) {
+    const { dice } = this.entries[index].shown;
+    return { ...this.course(index), ...(dice ? { dice } : {}) };
   }
 
   /** Where the game began, and the moves and rolls up to an entry, without its own dice. */
