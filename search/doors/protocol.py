@@ -11,7 +11,6 @@ file.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import secrets
@@ -372,13 +371,15 @@ def _format(game: Game, ending: str) -> GameFile:
 
 
 def _read_any(game: Game, text: str) -> list[GameRecord]:
-    """The games of a text in whatever format it is. Raises InputError as the last of the formats does, which is the
-    game's own where it has one."""
-    forms = list(formats(game).values())
-    for form in forms[:-1]:
-        with contextlib.suppress(InputError):
+    """The games of a text in whatever format it is. Raises InputError as JSON lines do, or as the first format of the
+    game's own does where there is one."""
+    problems = []
+    for form in formats(game).values():
+        try:
             return form.read(game, text)
-    return forms[-1].read(game, text)
+        except InputError as error:
+            problems.append(error)
+    raise problems[:2][-1]
 
 
 def _record(game: Game, record: GameRecord) -> dict[str, Any]:

@@ -77,6 +77,7 @@ PLACE = {"game": "tic_tac_toe"}
         ({"do": "read", "game": "chess", "text": "{nothing}"}, "holds no games; from 1 to 100 can be read at once"),
         ({"do": "read", "game": "chess", "text": "* " * 101}, "holds 101 games"),
         ({"do": "read", "game": "chess", "text": "* " * 16_001}, '"text" has 32002 characters'),
+        ({"do": "read", "game": "othello", "text": "f5f5"}, "game 1: "),
         ({"do": "read", "game": "chess", "text": "1. e5"}, "move 1 of White: 'e5' is not a legal move here"),
         ({"do": "roll", **PLACE}, "there is nothing to roll in '---------'"),
         ({"do": "roll", "game": "backgammon", "seed": -1}, '"seed" is -1; it must be a whole number from 0'),

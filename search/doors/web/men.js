@@ -4,6 +4,7 @@
 import { GridBoard } from "./grid.js";
 import { svg } from "./dom.js";
 
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const SHAPE = 100; // side of a shape's square
 const SCALE = 0.94;
 const DRAGGED = 6; // pixels from which a press is a drag
@@ -41,13 +42,19 @@ export class PieceBoard extends GridBoard {
   // --- where things are --------------------------------------------------------------------------------------------
 
   spot(cell) {
-    const [column, row] = this.looks.dark ? darkSpot(cell) : super.spot(cell);
+    const [column, row] = this.looks.dark ? this.darkSpot(cell) : super.spot(cell);
     return this.rotated ? [this.columns - 1 - column, this.rows - 1 - row] : [column, row];
+  }
+
+  /** Where the dark squares are, the first of which is the second square of the first row. */
+  darkSpot(cell) {
+    const row = Math.floor((2 * cell) / this.columns);
+    return [((2 * cell) % this.columns) + 1 - (row % 2), row];
   }
 
   nameOf(cell) {
     if (this.looks.dark) return `square ${cell + 1}`;
-    return "abcdefgh"[cell % this.columns] + (this.rows - Math.floor(cell / this.columns));
+    return LETTERS[cell % this.columns] + (this.rows - Math.floor(cell / this.columns));
   }
 
   contentName(piece) {
@@ -169,10 +176,13 @@ export class PieceBoard extends GridBoard {
 
   drawNames(layer) {
     if (this.looks.dark) return; // its squares have numbers
-    for (let i = 0; i < this.rows; i++) {
-      const [column, row] = [this.center(this.columns * (this.rows - 1) + i)[0], this.center(this.columns * i)[1]];
-      layer.append(svg("text", { x: column, y: this.size[1] - this.left / 2, class: "name" }, "abcdefgh"[i]));
-      layer.append(svg("text", { x: this.left / 2, y: row, class: "name" }, `${this.rows - i}`));
+    for (let column = 0; column < this.columns; column++) {
+      const place = { x: this.center(column)[0], y: this.size[1] - this.left / 2 };
+      layer.append(svg("text", { ...place, class: "name" }, LETTERS[column]));
+    }
+    for (let row = 0; row < this.rows; row++) {
+      const place = { x: this.left / 2, y: this.center(row * this.columns)[1] };
+      layer.append(svg("text", { ...place, class: "name" }, `${this.rows - row}`));
     }
   }
 
@@ -227,5 +237,3 @@ export class PieceBoard extends GridBoard {
     return chip;
   }
 }
-
-const darkSpot = (cell) => [2 * (cell % 4) + 1 - (Math.floor(cell / 4) % 2), Math.floor(cell / 4)];
