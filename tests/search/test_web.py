@@ -497,6 +497,8 @@ def test_games_are_opened_and_stepped_through(page):
     page.tick("values", True)
     page.choose("depth", "depth:2")
     page.wait(lambda: len(page.texts("[data-point]")) == 5)
+    assert page.texts(".record li") == ["1.f3", "e5", "2.g4??", "Qh4#"]
+    assert page.texts(".mistake", "title")[0].startswith("very bad: loses 1.000 against ")
     body = page.one("body")
     for move in page.record():
         body.send_keys(Keys.ARROW_RIGHT)

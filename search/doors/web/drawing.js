@@ -9,7 +9,7 @@ import { PieceBoard } from "./men.js";
 import { chancesText, drawRanking, hiddenRows } from "./ranking.js";
 import { YOU, strengths } from "./settings.js";
 import { TextBoard } from "./textboard.js";
-import { effortText, recordOf, statusText } from "./texts.js";
+import { effortText, mistakeOf, recordOf, statusText } from "./texts.js";
 
 const BOARDS = { grid: GridBoard, backgammon: BackgammonBoard, other: TextBoard };
 
@@ -68,6 +68,7 @@ export class Drawing {
   valued(entry) {
     if (entry === this.page.current) this.draw();
     else this.curve();
+    this.record();
   }
 
   // --- another position --------------------------------------------------------------------------------------------
@@ -276,7 +277,7 @@ export class Drawing {
   }
 
   record() {
-    const { session, game } = this.page;
+    const { session, game, settings } = this.page;
     const items = recordOf(session.entries, game.seats).map(({ number, dice, text, index }) => {
       const button = html("button", { type: "button", className: index === session.at ? "ply now" : "ply" });
       button.title = "go to the position after this move";
@@ -284,7 +285,11 @@ export class Drawing {
       button.append(text);
       button.addEventListener("click", () => this.page.go(index));
       const count = number ? [html("span", { className: "number", textContent: `${number}.` })] : [];
-      return html("li", {}, ...count, button);
+      const mistake = settings.all.values ? mistakeOf(session.entries[index - 1], text) : null;
+      const mark = mistake
+        ? [html("span", { className: "mistake", textContent: mistake.sign, title: mistake.title })]
+        : [];
+      return html("li", {}, ...count, button, ...mark);
     });
     find("record").replaceChildren(...items);
     const now = find("record").querySelector(".now");

@@ -31,6 +31,19 @@ function resultText(shown, looks, game) {
   return `${looks.seats[payoffs[0] > 0 ? 0 : 1]} wins${size ? ` ${size}` : ""}.`;
 }
 
+// Losses in outcome units: gnubg's limits for money games, as in every review.
+const MISTAKES = [[0.16, "??", "very bad"], [0.08, "?", "bad"], [0.04, "?!", "doubtful"]];
+
+/** {sign, title} of what a move lost against the best one by the analysis of its position; null where it is none, or
+ *  not known. */
+export function mistakeOf({ analysis }, move) {
+  const [best, played] = [analysis?.ranked[0], analysis?.ranked.find((other) => other.move === move)];
+  if (!played || played.value === null) return null;
+  const loss = best.value - played.value;
+  const [, sign, word] = MISTAKES.find(([least]) => loss >= least) ?? [];
+  return sign ? { sign, title: `${word}: loses ${loss.toFixed(3)} against ${best.move}` } : null;
+}
+
 /** Moves with their numbers: [{number or null, dice or null, text, index of the position after it}]. */
 export function recordOf(entries, seats) {
   const first = seats === 2 ? entries[0].shown.seat : 0; // a round begins with seat 0
