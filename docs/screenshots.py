@@ -1,7 +1,7 @@
 """The pictures of the web board and of TensorBoard in docs/, made anew by one command.
 
     python -m docs.screenshots                                  trains a small run for TensorBoard first: about a minute
-    python -m docs.screenshots --only board board_backgammon
+    python -m docs.screenshots --only board board_backgammon board_chess
     python -m docs.screenshots --log outputs --to /tmp/pictures
 
 What they show is fixed: positions, dice, depths and the run's seed. Seconds that stand on them are those of this
@@ -50,6 +50,7 @@ TRAINING = (
     "measure.past=0 seed=1"
 )
 CONNECT_FOUR = ["4", "4", "3", "5", "4", "4", "5", "3", "3", "2"]
+CHESS = ["e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6"]
 DICE = ["31", "64", "52", "43", "65", "21", "33", "61", "42", "54", "63", "53"]
 """of a game of the shipped network against itself; the last dice are still to be played"""
 
@@ -164,6 +165,19 @@ def board_backgammon(setting: Setting) -> bytes:
         return page.picture()
 
 
+def board_chess(setting: Setting) -> bytes:
+    """Chess: the queen is chosen, and what each of her moves is worth; one of them mates."""
+    with serving("chess", "--threads", "1") as address:
+        page = Board(setting.driver, address, chess={"depth": "depth:6", "seats": ["you", "you"]})
+        for move in CHESS:
+            page.best()
+            page.play(move)
+        page.best()
+        page.seats("you", "material")
+        page.driver.find_element("css selector", '.place[aria-label^="h5,"]').click()
+        return page.picture()
+
+
 def tensorboard_picture(setting: Setting) -> bytes:
     """TensorBoard's custom charts: strength against every opponent with its 95 % interval."""
     if setting.log is not None:
@@ -181,7 +195,12 @@ def tensorboard_picture(setting: Setting) -> bytes:
         return _tensorboard(setting.driver, Path(folder))
 
 
-PICTURES = {"board": board, "board_backgammon": board_backgammon, "tensorboard": tensorboard_picture}
+PICTURES = {
+    "board": board,
+    "board_backgammon": board_backgammon,
+    "board_chess": board_chess,
+    "tensorboard": tensorboard_picture,
+}
 
 
 class Board:
@@ -195,7 +214,7 @@ class Board:
         self.driver = driver
         show_at(driver, *SIZE)
         driver.get(f"{address}icon.svg")  # a file of the same origin, where no script runs
-        settings = json.dumps({"autoRoll": False, "games": games})
+        settings = json.dumps({"values": True, "autoRoll": False, "games": games})
         driver.execute_script("localStorage.setItem('deltaw settings', arguments[0])", settings)
         driver.get(address)
         until(lambda: self.texts("#status")[0] not in ("", "Loading …"))

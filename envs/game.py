@@ -178,6 +178,20 @@ class Baseline(NamedTuple):
     """check(state) raises InputError where a player of kind "rank" does not play; None: it plays everywhere"""
 
 
+class Pieces(NamedTuple):
+    """The pieces of a game whose sides have several kinds, for those who draw them and let people move them."""
+
+    board: tuple[int, int]
+    """rows and columns of `cells`"""
+    shapes: dict[str, str]
+    """name of the kind -> SVG elements (`envs/picture.py`)"""
+    cells: Callable[[Any], list[int]]
+    """(state) -> what is on each cell, as everybody sees the board, row by row from the top: 0 nothing, or 1 + the
+    owner's seat + number of players x the number of the kind"""
+    clicks: Callable[[Any, int], list[list[int]]]
+    """(state, move) -> the ways to make the move by touching cells, each a list of them in order"""
+
+
 class GameFile(NamedTuple):
     """A format for whole games, which are `GameRecord`s (`envs/record.py`)."""
 
@@ -208,6 +222,10 @@ class Game:
     """ansi(state, color=False) -> the board as text"""
     draw: Callable[[Any], Image.Image]
     """the board as a picture"""
+    svg: Callable[[Any], str] | None = None
+    """the same picture in SVG"""
+    pieces: Pieces | None = None
+    """None: a side has one kind of piece, or there is no board"""
     baselines: dict[str, Baseline] = field(default_factory=dict)
     read_move: Callable[[Any, str], int] | None = None
     """(state, text) -> move code, for games whose players write one move in several ways; default: by `move_text`"""
@@ -219,8 +237,6 @@ class Game:
     """(label, position) worth watching while an evaluator learns"""
     board: tuple[int, int] | None = None
     """rows and columns, where the cells are numbered row by row: n-tuples walk over it"""
-    kinds: int = 1
-    """how many kinds of pieces a side has on the board"""
     turned: bool = False
     """whether `play` turns the board by half, so that the second player's last cell is the first player's first"""
     falls: bool = False

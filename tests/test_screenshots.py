@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromiu
 def test_the_pictures_are_taken(tmp_path):
     assert main(["--to", str(tmp_path)]) == 0
     sizes = {picture.name: picture.stat().st_size for picture in tmp_path.iterdir()}
-    assert sizes.keys() == {"board.png", "board_backgammon.png", "tensorboard.png"}
+    assert sizes.keys() == {"board.png", "board_backgammon.png", "board_chess.png", "tensorboard.png"}
     assert all(10_000 < size < 200_000 for size in sizes.values())
 
 

@@ -23,6 +23,8 @@ import numpy as np
 
 from deltaw.envs.control import Switch
 from deltaw.envs.errors import InputError, cut, one_line, short
+from deltaw.envs.game import Game, GameFile
+from deltaw.envs.record import JSON_LINES, Event, GameRecord, event_text, formats, payoffs_of, read_event, replay
 from deltaw.envs.texts import read_json
 from deltaw.envs.turn import pick_chance
 from deltaw.search.databases.database import program_version
@@ -37,6 +39,10 @@ MOST_ERROR = 300
 """characters of an error"""
 MOST_POSITION = 1000
 """characters of a position"""
+MOST_STEPS = 1000
+"""moves and rolls between a position and the one that is asked about"""
+MOST_TEXT, MOST_GAMES = 32_000, 100
+"""characters of a text that games are read from, and games in it"""
 MOST_NAME = 100
 """characters of dice, a move or a name"""
 SECONDS = 1.0
@@ -50,13 +56,16 @@ LARGEST_SEED = (1 << 63) - 1
 DIGITS = 6
 """decimals of values"""
 
-PLACE = ("game", "position", "dice")
+PLACE = ("game", "position", "steps", "dice")
 THINKING = ("player", "seconds", "depth", "plies")
 KEYS = {
     "info": (),
     "show": PLACE,
     "roll": (*PLACE, "seed"),
     "move": (*PLACE, "move"),
+    "write": (*PLACE, "players", "format"),
+    "read": ("game", "text", "format"),
+    "replay": ("game", "position", "steps"),
     "analyze": (*PLACE, *THINKING, "top"),
     "choose": (*PLACE, *THINKING),
 }
@@ -148,6 +157,20 @@ def needed(request: dict[str, Any], key: str) -> str:
     return value
 
 
+def texts_of(request: dict[str, Any], key: str, most: int) -> list[str]:
+    """A list of texts; empty where there is none."""
+    texts = request.get(key)
+    if texts is None:
+        return []
+    if not isinstance(texts, list) or len(texts) > most:
+        what = f"has {len(texts)} entries" if isinstance(texts, list) else f"is {_json(texts)}"
+        raise InputError(f'"{key}" {what}; it must be a list of at most {most} texts')
+    for text in texts:
+        if not isinstance(text, str) or not 0 < len(text) <= MOST_NAME:
+            raise InputError(f'"{key}" has {_json(text)} in it; texts of 1 to {MOST_NAME} are right')
+    return texts
+
+
 def whole_of(request: dict[str, Any], key: str, least: int, most: int) -> int | None:
     value = request.get(key)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most):
@@ -182,6 +205,9 @@ class Protocol:
             "show": self._show,
             "roll": self._roll,
             "move": self._move,
+            "write": self._write,
+            "read": self._read,
+            "replay": self._replay,
         }
         self._thoughts = {"analyze": self._analyze, "choose": self._choose}
 
@@ -225,17 +251,24 @@ class Protocol:
             "players": [{"name": player.name, "description": player.description} for player in players],
             "seats": seats,
             "chance": game.rules.max_chance > 0,
+            "path": game.rules.repetition != 0 or game.rules.max_plies > 0,
             "board": view.board_of(game),
             "kind": view.kind_of(game),
-            "cell_values": ["empty", *view.SEAT_NAMES[:seats]] if view.board_of(game) else [],
+            "cell_values": view.cell_values(game),
+            "shapes": list(game.pieces.shapes.values()) if game.pieces else [],
             "start": view.START,
+            "formats": {ending: form.about for ending, form in formats(game).items()},
             "outcomes": list(game.rules.outcomes),
         }
 
     def _place(self, request: dict[str, Any]) -> tuple[Any, view.Position]:
+        game, start, steps = self._course(request)
+        return game, view.read(game, start, steps, text_of(request, "dice"))
+
+    def _course(self, request: dict[str, Any]) -> tuple[Game, str, list[str]]:
+        """The game, where it began, and the steps since then."""
         game = self.offer.game(needed(request, "game"))
-        position = text_of(request, "position", MOST_POSITION)
-        return game, view.read(game, view.START if position is None else position, text_of(request, "dice"))
+        return game, text_of(request, "position", MOST_POSITION) or view.START, texts_of(request, "steps", MOST_STEPS)
 
     def _show(self, request: dict[str, Any]) -> dict[str, Any]:
         return view.show(*self._place(request))
@@ -243,18 +276,46 @@ class Protocol:
     def _roll(self, request: dict[str, Any]) -> dict[str, Any]:
         seed = whole_of(request, "seed", 0, LARGEST_SEED)
         game, place = self._place(request)
-        if game.rules.outcome(place.state)[0] or game.rules.num_chance(place.state) == 0:
+        if view.outcome(game, place.course)[0] or game.rules.num_chance(place.state) == 0:
             raise InputError(f"there is nothing to roll in {short(place.text)}")
         seed = secrets.randbits(62) if seed is None else seed
         chance = int(pick_chance(game.rules, place.state, np.int64(seed), np.int64(0), np.int64(0)))
-        return view.show(game, view.rolled(game, place.state, chance))
+        return view.show(game, view.after(game, place.course, Event(True, chance)))
 
     def _move(self, request: dict[str, Any]) -> dict[str, Any]:
         text = needed(request, "move")
         game, place = self._place(request)
         _check_decision(game, place)
-        after = game.rules.play(place.state, game.find_move(place.state, text))
-        return view.show(game, view.position(game, view.python_state(game, after)))
+        event = read_event(game, place.course, text)
+        shown = view.show(game, view.after(game, place.course, event))
+        return shown | {"move": game.move_text(place.state, event.code)}
+
+    # --- whole games
+
+    def _write(self, request: dict[str, Any]) -> dict[str, Any]:
+        game, place = self._place(request)
+        start, seats = view.read(game, self._course(request)[1]).state, game.rules.num_players
+        names = texts_of(request, "players", seats) or list(view.SEAT_NAMES[:seats])
+        if len(names) < seats:
+            raise InputError(f'"players" has {len(names)} names; {game.name} has {seats} seats')
+        first = int(game.rules.seat(start))
+        players = tuple(names[(first + i) % seats] for i in range(seats))
+        record = GameRecord(start, players, place.course.events, payoffs_of(game, start, place.course))
+        return {"text": _format(game, text_of(request, "format") or JSON_LINES).write(game, [record])}
+
+    def _read(self, request: dict[str, Any]) -> dict[str, Any]:
+        game = self.offer.game(needed(request, "game"))
+        ending, text = text_of(request, "format"), text_of(request, "text", MOST_TEXT)
+        if text is None:
+            raise InputError('read needs a "text"')
+        records = _format(game, ending).read(game, text) if ending else _read_any(game, text)
+        if not 0 < len(records) <= MOST_GAMES:
+            raise InputError(f"the text holds {len(records) or 'no'} games; from 1 to {MOST_GAMES} can be read at once")
+        return {"games": [_record(game, record) for record in records]}
+
+    def _replay(self, request: dict[str, Any]) -> dict[str, Any]:
+        game, start, steps = self._course(request)
+        return {"positions": [view.look(game, place) for place in view.replay(game, start, steps)]}
 
     # --- with thought
 
@@ -270,12 +331,13 @@ class Protocol:
         game, place = self._place(request)
         player, wish = self._wish(request)
         top = whole_of(request, "top", 1, game.rules.max_moves)
-        over, result = game.rules.outcome(place.state)
-        thought = Thought(float(result), (), 0, 0.0) if over else thinker.analyze(player, place.state, wish)
+        over, result = view.outcome(game, place.course)
+        thought = Thought(result, (), 0, 0.0) if over else thinker.analyze(player, place.course, wish)
         ranked = [
             {
                 "move": game.move_text(place.state, move.move),
                 "value": _rounded(move.value),
+                "distance": move.distance,
                 "chances": None if move.chances is None else [_rounded(p) for p in move.chances],
                 "line": line_texts(game, place.state, move.line),
                 "depth": move.depth,
@@ -288,22 +350,55 @@ class Protocol:
         game, place = self._place(request)
         player, wish = self._wish(request)
         _check_decision(game, place)
-        thought = thinker.choose(player, place.state, wish)
+        thought = thinker.choose(player, place.course, wish)
         best = thought.moves[0]
         after = view.python_state(game, game.rules.play(place.state, best.move))
         return {
             "move": game.move_text(place.state, best.move),
             "value": _rounded(thought.value),
+            "distance": best.distance,
             "line": line_texts(game, place.state, best.line),
             "position": view.text_of(game, after),
             "depth": best.depth,
         } | _effort(thought)
 
 
+def _format(game: Game, ending: str) -> GameFile:
+    known = formats(game)
+    if ending not in known:
+        raise InputError(f'"format" is {short(ending)}; games of {game.name} are kept as: {", ".join(known)}')
+    return known[ending]
+
+
+def _read_any(game: Game, text: str) -> list[GameRecord]:
+    """The games of a text in whatever format it is. Raises InputError as JSON lines do, or as the first format of the
+    game's own does where there is one."""
+    problems = []
+    for form in formats(game).values():
+        try:
+            return form.read(game, text)
+        except InputError as error:
+            problems.append(error)
+    raise problems[:2][-1]
+
+
+def _record(game: Game, record: GameRecord) -> dict[str, Any]:
+    """A game for a client: names and payoffs by seat."""
+    first, seats = int(game.rules.seat(record.start)), range(game.rules.num_players)
+    turns = [(seat - first) % len(seats) for seat in seats]
+    return {
+        "players": [record.players[turn] for turn in turns],
+        "position": view.text_of(game, record.start),
+        "steps": [event_text(game, state, event) for state, event in replay(game, record)],
+        "payoffs": None if record.payoffs is None else [record.payoffs[turn] for turn in turns],
+        "notes": list(record.notes),
+    }
+
+
 def _check_decision(game: Any, place: view.Position) -> None:
-    over, value = game.rules.outcome(place.state)
+    over, value = view.outcome(game, place.course)
     if over:
-        raise InputError(f"{short(place.text)} is finished: {float(value):+g} for the side to move")
+        raise InputError(f"{short(place.text)} is finished: {value:+g} for the side to move")
     if game.rules.num_chance(place.state) > 0:
         raise InputError(f'{short(place.text)} has no dice yet: roll, or give "dice"')
 

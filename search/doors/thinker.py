@@ -12,10 +12,11 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from deltaw.envs.control import Stopped
 from deltaw.envs.errors import InputError
+from deltaw.envs.record import Course, moves_of
 from deltaw.search.doors.offer import Offered
 from deltaw.search.players.agent import Agent
 from deltaw.search.players.how import How, Limits, settle
@@ -58,24 +59,24 @@ class Thinker:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple, Agent] = OrderedDict()
 
-    def analyze(self, player: Offered, state: Any, wish: Wish) -> Thought:
-        """Every move of the running game `state` with its value, or the value before the dice. Raises InputError for a
-        wish that the player cannot grant."""
-        return self._think(player, state, wish, full=True)
+    def analyze(self, player: Offered, game: Course, wish: Wish) -> Thought:
+        """Every move of the running game with its value, or the value before the dice. Raises InputError for a wish
+        that the player cannot grant."""
+        return self._think(player, game, wish, full=True)
 
-    def choose(self, player: Offered, state: Any, wish: Wish) -> Thought:
-        """The best move of the decision `state`. Only this move is searched for, so the search is deeper. Raises
+    def choose(self, player: Offered, game: Course, wish: Wish) -> Thought:
+        """The best move of the decision that is due. Only this move is searched for, so the search is deeper. Raises
         InputError as `analyze` does."""
-        return self._think(player, state, wish, full=False)
+        return self._think(player, game, wish, full=False)
 
-    def _think(self, player: Offered, state: Any, wish: Wish, full: bool) -> Thought:
+    def _think(self, player: Offered, game: Course, wish: Wish, full: bool) -> Thought:
         start = time.perf_counter()
         how = _how(player, wish)
         agent = self._agent(player, how)
         try:
-            found = agent.judge(state, full)
+            found = agent.judge(game.state, full, game.path)
         except Stopped:  # before it had looked at anything
-            found = _unsearched(agent, state)
+            found = _unsearched(agent, game)
         if found.search is None:
             return Thought(found.value, found.moves, 0 if how.searches else None, time.perf_counter() - start)
         return Thought(found.value, found.moves, found.search.nodes, found.search.seconds)
@@ -112,7 +113,8 @@ def _how(player: Offered, wish: Wish) -> How:
     return how._replace(limits=how.limits._replace(seconds=seconds)) if how.searches else how
 
 
-def _unsearched(agent: Agent, state: Any) -> Judgement:
+def _unsearched(agent: Agent, course: Course) -> Judgement:
     """Stopped before anything was known: the first legal move, as the game orders them."""
     game = agent.game
-    return Judgement(None, () if game.rules.num_chance(state) > 0 else (RootMove(game.moves(state)[0], depth=0),))
+    due = game.rules.num_chance(course.state) > 0
+    return Judgement(None, () if due else (RootMove(moves_of(game, course)[0], depth=0),))

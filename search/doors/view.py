@@ -9,13 +9,16 @@ that differs from the same position later in a game is written `start`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import START, Game
-from deltaw.envs.turn import payoffs_by_seat
+from deltaw.envs.path import is_drawn
+from deltaw.envs.record import Course, Event, begin, follow, moves_of, read_event
+from deltaw.envs.turn import end, payoffs_by_seat
 
 SEAT_NAMES = ("first player", "second player", "third player", "fourth player", "fifth player", "sixth player")
 BACKGAMMON = "backgammon"
@@ -28,11 +31,16 @@ Cells = list[int] | dict[str, list[int]] | None
 class Position(NamedTuple):
     """A state, and how it came about."""
 
-    state: Any
-    """with the dice, where they have been rolled"""
+    course: Course
+    """the game as far as it is known"""
     text: str
     """the position without dice"""
     dice: str | None
+
+    @property
+    def state(self) -> Any:
+        """With the dice, where they have been rolled."""
+        return self.course.state
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -47,33 +55,58 @@ def initial(game: Game) -> Any:
     return python_state(game, game.rules.initial())
 
 
-def read(game: Game, text: str, dice: str | None = None) -> Position:
-    """The position that `text` describes, after the roll `dice`; raises InputError."""
-    state = _parse(game, text.strip())
-    if dice is None:
-        return position(game, state)
-    if game.rules.max_chance == 0:
-        raise InputError(f"{game.name} has no dice, but {dice!r} were given")
-    if game.rules.num_chance(state) == 0:
-        raise InputError(f"no dice are due in {text.strip()!r}")
-    return rolled(game, state, game.find_chance(state, dice))
+def read(game: Game, text: str, steps: Sequence[str] = (), dice: str | None = None) -> Position:
+    """The position that `steps`, moves and rolls as they came, and the roll `dice` lead to from the position that
+    `text` describes; raises InputError."""
+    *_, (before, course) = _courses(game, text, steps)
+    if dice is not None:
+        if game.rules.max_chance == 0:
+            raise InputError(f"{game.name} has no dice, but {dice!r} were given")
+        if game.rules.num_chance(course.state) == 0:
+            raise InputError(f"no dice are due in {text.strip()!r}")
+        before, course = course, follow(game, course, Event(True, game.find_chance(course.state, dice)))
+    return _located(game, before, course)
 
 
-def rolled(game: Game, state: Any, chance: int) -> Position:
-    """`state` after its chance outcome number `chance`."""
-    after = python_state(game, game.rules.chance(state, chance)[0])
-    return Position(after, text_of(game, state), game.chance_text(state, chance))
+def replay(game: Game, text: str, steps: Sequence[str]) -> list[Position]:
+    """The position that `text` describes, and those after each of the steps; raises InputError."""
+    return [_located(game, before, course) for before, course in _courses(game, text, steps)]
+
+
+def _courses(game: Game, text: str, steps: Sequence[str]) -> Iterator[tuple[Course, Course]]:
+    """The game before and after each step; at the beginning they are the same."""
+    before = course = begin(game, _parse(game, text.strip()))
+    yield before, course
+    for number, step in enumerate(steps, start=1):
+        try:
+            before, course = course, follow(game, course, read_event(game, course, step))
+        except InputError as error:
+            raise InputError(f"step {number}: {error}") from None
+        yield before, course
+
+
+def after(game: Game, course: Course, event: Event) -> Position:
+    """The position that follows in a game."""
+    return _located(game, course, follow(game, course, event))
 
 
 def position(game: Game, state: Any) -> Position:
-    """`state` with its texts. The dice are separated from the rest if the rest can be written without them."""
-    text = text_of(game, state)
+    """`state`, in which a game begins, with its texts. The dice are separated from the rest if the rest can be written
+    without them."""
+    course = begin(game, state)
+    return _located(game, course, course)
+
+
+def _located(game: Game, previous: Course, course: Course) -> Position:
+    if course.events and course.events[-1].is_chance:
+        return Position(course, text_of(game, previous.state), game.chance_text(previous.state, course.events[-1].code))
+    state, text = course.state, text_of(game, course.state)
     before = _parse(game, text)
     if before == state:
-        return Position(state, text, None)
+        return Position(course, text, None)
     for i in range(game.rules.num_chance(before)):
         if python_state(game, game.rules.chance(before, i)[0]) == state:
-            return Position(state, text, game.chance_text(before, i))
+            return Position(course, text, game.chance_text(before, i))
     raise InputError(f"{text!r} does not describe this position of {game.name} completely")
 
 
@@ -110,18 +143,29 @@ def kind_of(game: Game) -> str:
     "other" (as text)."""
     if game.name == BACKGAMMON:
         return BACKGAMMON
-    return "grid" if game.board and game.kinds == 1 else "other"
+    return "grid" if game.board or game.pieces else "other"
 
 
 def board_of(game: Game) -> dict[str, Any] | None:
     """Rows, columns, and whether pieces fall, where the first row of cells is the lowest."""
-    if game.board is None or kind_of(game) != "grid":
+    board = game.pieces.board if game.pieces else game.board
+    if board is None or kind_of(game) != "grid":
         return None
-    return {"rows": game.board[0], "columns": game.board[1], "falls": game.falls}
+    return {"rows": board[0], "columns": board[1], "falls": game.falls}
+
+
+def cell_values(game: Game) -> list[str]:
+    """What the numbers of a grid's cells mean."""
+    if kind_of(game) != "grid":
+        return []
+    seats = SEAT_NAMES[: game.rules.num_players]
+    kinds = game.pieces.shapes if game.pieces else ("",)
+    return ["empty", *(f"{seat}'s {kind}" if kind else seat for kind in kinds for seat in seats)]
 
 
 def cells_of(game: Game, state: Any) -> Cells:
-    """The board by seats. Grid: 0 empty, 1 the first player's, 2 the second's ... in the order of `Rules.cells`.
+    """The board by seats. Grid: 0 empty, 1 the first player's, 2 the second's ... in the order of `Rules.cells`, or of
+    `Pieces.cells` where a side has several kinds.
 
     Backgammon: `points` [26], at 1..24 seat 0's points with his checkers counted positive and seat 1's negative; `bar`
     and `off` [seat 0, seat 1]. None where a board has no such view.
@@ -129,6 +173,8 @@ def cells_of(game: Game, state: Any) -> Cells:
     kind, seat = kind_of(game), int(game.rules.seat(state))
     if kind == "other":
         return None
+    if game.pieces:
+        return game.pieces.cells(state)
     cells = np.empty(game.rules.num_cells, np.int64)
     game.rules.cells(state, cells)
     if kind == BACKGAMMON:
@@ -146,13 +192,19 @@ def _points(cells: list[int], seat: int) -> dict[str, list[int]]:
     return {"points": [0, *points, 0], "bar": [first[BAR], second[BAR]], "off": [first[OFF], second[OFF]]}
 
 
-def clicked(before: Cells, after: Cells, mark: int) -> int | None:
-    """The one cell that was empty before a move and holds `mark` after it, where a person would click; None if there is
-    not exactly one."""
+def clicks_of(game: Game, state: Any, move: int, before: Cells, after: Cells) -> list[list[int]]:
+    """The ways to make a move by clicking cells. Where a side has one kind of piece: the cell that was empty before and
+    is the mover's afterwards, and before it the one that he left; no way if there is not exactly one."""
+    if game.pieces:
+        return game.pieces.clicks(state, move)
     if not isinstance(before, list) or not isinstance(after, list):
-        return None
-    filled = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old == 0 and new == mark]
-    return filled[0] if len(filled) == 1 else None
+        return []
+    mark = int(game.rules.seat(state)) + 1
+    cells = list(enumerate(zip(before, after, strict=True)))
+    left = [i for i, (old, new) in cells if old == mark != new]
+    filled = [i for i, (old, new) in cells if old != mark == new]
+    filled = [i for i in filled if before[i] == 0] or filled
+    return [[*left, *filled]] if len(filled) == 1 and len(left) < 2 else []
 
 
 # --- everything -------------------------------------------------------------------------------------------------------
@@ -160,20 +212,26 @@ def clicked(before: Cells, after: Cells, mark: int) -> int | None:
 
 def show(game: Game, shown: Position) -> dict[str, Any]:
     """What every answer about a position says (docs/protocol.md)."""
-    rules, state = game.rules, shown.state
-    over, result = rules.outcome(state)
-    needs_dice = not over and rules.num_chance(state) > 0
-    cells = cells_of(game, state)
+    answer, state = look(game, shown), shown.state
+    decides = not (answer["over"] or answer["needs_dice"])
+    moves = moves_of(game, shown.course) if decides else []
+    return answer | {"moves": [_move(game, state, answer["cells"], move) for move in moves]}
+
+
+def look(game: Game, shown: Position) -> dict[str, Any]:
+    """The same without the moves."""
+    rules, course, state = game.rules, shown.course, shown.state
+    over, result = outcome(game, course)
     answer = {
         "position": shown.text,
         "seat": int(rules.seat(state)),
-        "over": bool(over),
-        "result": float(result) if over else None,
+        "over": over,
+        "result": result if over else None,
+        "repeated": bool(is_drawn(rules, course.path, state)),
         "dice": shown.dice,
-        "needs_dice": bool(needs_dice),
-        "cells": cells,
+        "needs_dice": bool(not over and rules.num_chance(state) > 0),
+        "cells": cells_of(game, state),
         "text": game.ansi(state),
-        "moves": [] if over or needs_dice else [_move(game, state, cells, move) for move in game.moves(state)],
     }
     return answer | ({"payoffs": payoffs(game, state)} if over else {})
 
@@ -185,8 +243,14 @@ def _move(game: Game, state: Any, cells: Cells, move: int) -> dict[str, Any]:
         "move": game.move_text(state, move),
         "position": text_of(game, after),
         "cells": cells_after,
-        "at": clicked(cells, cells_after, int(game.rules.seat(state)) + 1),
+        "clicks": clicks_of(game, state, move, cells, cells_after),
     }
+
+
+def outcome(game: Game, course: Course) -> tuple[bool, float]:
+    """Whether the game is over, and what it is then worth to the side to move."""
+    over, value = end(game.rules, course.path, course.state, course.plies)
+    return bool(over), float(value)
 
 
 def payoffs(game: Game, state: Any) -> list[float]:

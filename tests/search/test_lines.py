@@ -94,7 +94,9 @@ def test_answers_come_in_order_and_bad_lines_do_no_harm():
     assert "is not JSON" in answers[1]["error"]
     assert "id" in answers[1]
     assert "longer than 65536 bytes" in answers[2]["error"]
-    assert answers[3]["error"].endswith("it is one of: info, show, roll, move, analyze, choose, stop, quit")
+    assert answers[3]["error"].endswith(
+        "it is one of: info, show, roll, move, write, read, replay, analyze, choose, stop, quit"
+    )
     assert answers[4]["move"] == "c1"
     assert answers[5]["error"] == "quit takes no 'why'; it takes: nothing"
 

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from conftest import ROOT
+from PIL import Image
 
 from deltaw.envs import games
 from deltaw.envs.control import NODES
@@ -189,6 +190,21 @@ def test_the_command_writes_a_file(tmp_path, capsys):
     drawn(path.read_text())
 
 
+@pytest.mark.parametrize("name", ["chess", "checkers"])
+def test_a_position_is_drawn_as_svg_and_as_png(name, tmp_path, capsys):
+    svg, png = tmp_path / "board.svg", tmp_path / "board.png"
+    for path in (svg, png):
+        assert main([name, "--out", str(path)]) == 0
+        assert capsys.readouterr().out == f"wrote {path}\n"
+    game, image = games.load(name), Image.open(png)
+    assert image.tobytes() == game.draw(game.read_position("start")).tobytes()
+    board = ElementTree.fromstring(svg.read_text())
+    assert (board.get("width"), board.get("height")) == (str(image.width), str(image.height))
+    pieces = [group for group in board if "transform" in group.attrib]
+    assert len(pieces) == sum(piece > 0 for piece in game.pieces.cells(game.read_position("start")))
+    assert len({group.get("fill") for group in pieces}) == 2
+
+
 def test_without_a_file_the_picture_goes_to_standard_output():
     command = [sys.executable, "-m", "deltaw.search.picture", "trees", "A", "--depth", "2"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
@@ -201,7 +217,9 @@ def test_without_a_file_the_picture_goes_to_standard_output():
     [
         (["ludo", "--depth", "2"], "unknown game 'ludo'"),
         (["trees", "Z", "--depth", "2"], "'Z' names no tree"),
-        (["trees", "A"], "--depth"),
+        (["trees", "A"], "--out '': a position goes to a file that ends with .svg or .png"),
+        (["chess", "--out", "board.gif"], "--out 'board.gif'"),
+        (["othello", "--out", "board.svg"], "othello is not drawn as SVG"),
         (["trees", "A", "--depth", "two"], "invalid int value: 'two'"),
         (["trees", "A", "--depth", "-1"], "depth -1 is negative"),
         (["trees", "A", "--depth", "2", "--algorithm", "oracle"], "unknown algorithm 'oracle'"),

@@ -28,7 +28,7 @@ def test_every_position_reads_back_as_the_same_state(name):
     game = games.load(name)
     for state in states(name):
         shown = view.position(game, state)
-        assert view.read(game, shown.text, shown.dice).state == state
+        assert view.read(game, shown.text, dice=shown.dice).state == state
 
 
 def test_a_seat_is_written_only_where_the_notation_leaves_it_out():
@@ -102,17 +102,58 @@ def test_backgammon_is_seen_from_the_first_players_side(number):
     ]  # fmt: skip
 
 
-def test_the_cell_to_click():
-    assert [
-        move["at"] for move in good("show", game="connect_four", position="4444")["moves"] if move["move"] == "4"
-    ] == [31]
-    for move in good("show", game="othello")["moves"]:
-        assert move["at"] == "abcdefgh".index(move["move"][0]) + 8 * (int(move["move"][1]) - 1)
+def clicks(name: str, position: str) -> dict[str, list[list[int]]]:
+    return {move["move"]: move["clicks"] for move in good("show", game=name, position=position)["moves"]}
+
+
+def test_the_cells_to_click():
+    assert clicks("connect_four", "4444")["4"] == [[31]]
+    for move, ways in clicks("othello", "start").items():
+        assert ways == [["abcdefgh".index(move[0]) + 8 * (int(move[1]) - 1)]]
+    castling = clicks("chess", "4k3/8/8/8/8/8/8/4K2R w K - 0 1")
+    assert [castling[move] for move in ("O-O", "Kf1", "Rh8+")] == [[[60, 62], [60, 63]], [[60, 61]], [[63, 7]]]
+    promoting = clicks("chess", "8/8/8/4k3/8/8/p7/4K3 b - - 0 1")
+    assert [move for move, ways in promoting.items() if ways == [[48, 56]]] == ["a1=Q+", "a1=R+", "a1=B", "a1=N"]
+    around = [[30, 23, 14, 21, 30], [30, 21, 14, 23, 30]]
+    assert clicks("checkers", "W:WK31:B26,27,18,19") == {"31x24x15x22x31": around}
+    assert clicks("checkers", "W:W32:B27")["32x23"] == [[31, 22]]
     passing = "-XO" + 61 * "O"
     passing = "X" + 7 * "X" + 19 * "X" + "XX" + 6 * "X" + "XX" + 26 * "X" + "-"
     shown = good("show", game="othello", position=f"{passing} O")
-    assert shown["over"] or [(move["move"], move["at"]) for move in shown["moves"]] == [("pass", None)]
-    assert all(move["at"] is None for move in good("show", game="nim")["moves"])
+    assert shown["over"] or [(move["move"], move["clicks"]) for move in shown["moves"]] == [("pass", [])]
+    assert all(move["clicks"] == [] for move in good("show", game="nim")["moves"])
+
+
+def pieces_in_text(name: str, text: str) -> list[str]:
+    """The board by seats, read from FEN or PDN's FEN alone, in the words of `cell_values`."""
+    names = dict(zip("PNBRQK", ("pawn", "knight", "bishop", "rook", "queen", "king"), strict=True))
+    if name == "chess":
+        squares = "".join(" " * int(c) if c.isdigit() else c for c in text.split()[0].replace("/", ""))
+        owners = ["first" if man.isupper() else "second" for man in squares]
+        return [
+            "empty" if man == " " else f"{owner} player's {names[man.upper()]}"
+            for man, owner in zip(squares, owners, strict=True)
+        ]
+    found = ["empty"] * 32
+    for side in text.split(":")[1:3]:
+        for square in side[1:].split(",") if side[1:] else []:
+            kind = "king" if square[0] == "K" else "man"
+            found[int(square.strip("K")) - 1] = f"{'first' if side[0] == 'B' else 'second'} player's {kind}"
+    return found
+
+
+@pytest.mark.parametrize("name", ["chess", "checkers"])
+def test_boards_with_several_kinds_of_pieces(name):
+    values = next(info["cell_values"] for info in good("info")["games"] if info["name"] == name)
+    for state in states(name)[:60]:
+        shown = good("show", game=name, position=view.position(games.load(name), state).text)
+        for one in (shown, *shown["moves"][:6]):
+            assert [values[cell] for cell in one["cells"]] == pieces_in_text(name, one["position"])
+        for move in shown["moves"]:
+            for way in move["clicks"]:
+                assert (shown["cells"][way[0]] - 1) % 2 == (move["cells"][way[-1]] - 1) % 2 == shown["seat"] or (
+                    move["move"].startswith("O-O")
+                )
 
 
 def test_info_says_how_boards_are_drawn():
@@ -123,8 +164,9 @@ def test_info_says_how_boards_are_drawn():
     othello = games.load("othello")
     narrow = dataclasses.replace(othello, rules=othello.rules._replace(max_moves=8))
     assert view.board_of(narrow) == {"rows": 8, "columns": 8, "falls": False}  # as many moves as columns prove nothing
-    checkers = games.load("checkers")  # men and kings: not only whose piece lies on a square
-    assert (view.kind_of(checkers), view.board_of(checkers)) == ("other", None)
+    assert infos["checkers"]["board"] == {"rows": 8, "columns": 4, "falls": False}  # the dark squares
+    assert [len(infos[name]["shapes"]) for name in ("checkers", "chess", "othello")] == [2, 6, 0]
+    assert [infos[name]["path"] for name in ("checkers", "chess", "othello")] == [True, True, False]
     assert [infos[name]["kind"] for name in ("tic_tac_toe_three", "backgammon", "nim")] == [
         "grid",
         "backgammon",
@@ -159,6 +201,64 @@ def test_whole_games_through_the_protocol(name):
     assert now["result"] in next(info["outcomes"] for info in good("info")["games"] if info["name"] == name)
 
 
+def test_a_repetition_ends_the_game_that_came_through_it():
+    steps = ["g1f3", "Nf6", "Ng1", "Ng8"] * 2
+    before, now = (good("show", game="chess", steps=steps[:n]) for n in (7, 8))
+    assert (before["over"], now["over"], now["result"], now["payoffs"]) == (False, True, 0, [0, 0])
+    assert (before["repeated"], now["repeated"], now["moves"]) == (False, True, [])
+    assert not good("show", game="chess", position=now["position"])["over"]
+    assert "is finished: +0" in ask("choose", game="chess", steps=steps)["error"]
+    moved = good("move", game="chess", steps=steps[:7], move="f6g8")
+    assert moved == now | {"move": "Ng8"}
+
+
+def test_values_know_the_path():
+    """White is a queen up, and one of his moves repeats the position for the third time."""
+    game = {"game": "chess", "player": "material", "depth": 1}
+    start = "6k1/8/8/8/8/8/8/Q2K4 b - - 0 1"
+    steps = (["Kh7", "Ke1", "Kg8", "Kd1"] * 2)[:-1]
+    known = good("analyze", **game, position=start, steps=steps)
+    values = {move["move"]: move["value"] for move in known["ranked"]}
+    assert values.pop("Kd1") == 0
+    assert min(value for move, value in values.items() if not move.startswith("Q")) > 0
+    blind = good("analyze", **game, position=known["position"])
+    assert min(move["value"] for move in blind["ranked"] if move["move"] == "Kd1") > 0
+
+
+def test_steps_hold_rolls_as_well():
+    one = good("show", game="backgammon", steps=["31", "8/5 6/5", "42"])
+    after = good("move", game="backgammon", dice="31", move="8/5 6/5")
+    assert one == good("show", game="backgammon", position=after["position"], dice="42")
+    assert good("show", game="backgammon", steps=["31", "8/5 6/5"], dice="42") == one
+    assert good("roll", game="backgammon", steps=["31", "8/5 6/5"], seed=3)["seat"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("chess", {"steps": ["e4", "e5", "Qh5", "Ke7", "Qxe5"]}),
+        ("chess", {"position": "8/8/8/4k3/8/8/p7/4K3 b - - 0 9", "steps": ["a1=R+", "Kd2"]}),
+        ("backgammon", {"steps": ["31", "8/5 6/5", "42"]}),
+        ("othello", {"steps": ["f5", "d6"]}),
+        ("tic_tac_toe_three", {"steps": ["a1", "b1"]}),
+    ],
+)
+def test_games_are_written_and_read(name, place):
+    names = ["anna", "bert", "carl"][: next(info["seats"] for info in good("info")["games"] if info["name"] == name)]
+    formats = next(info["formats"] for info in good("info")["games"] if info["name"] == name)
+    now = good("show", game=name, **place)
+    for ending in formats:
+        text = good("write", game=name, format=ending, players=names, **place)["text"]
+        for wanted in (ending, None):
+            (game,) = good("read", game=name, text=text, format=wanted)["games"]
+            *_, last = good("replay", game=name, position=game["position"], steps=game["steps"])["positions"]
+            assert last | {"moves": now["moves"]} == {key: now[key] for key in (*last, "moves")}
+            assert game["payoffs"] == now.get("payoffs")
+            assert game["players"] == names or ending == ".txt"
+    if name == "chess" and now["over"]:
+        assert text.endswith("3. Qxe5# 1-0\n\n")
+
+
 def test_rolls():
     same = {good("roll", game="backgammon", seed=5)["dice"] for _ in range(3)}
     assert len(same) == 1
@@ -184,6 +284,28 @@ def minimax(board: str) -> int:
     return max((-minimax(child) for child in children), default=0)
 
 
+@functools.cache
+def plies_left(board: str) -> int:
+    """Until the end, where a winner hurries and a loser delays; of games without a winner, nothing."""
+    value, mover = minimax(board), "XO"[board.count("X") > board.count("O")]
+    children = [board[:i] + mover + board[i + 1 :] for i in range(9) if board[i] == "-"]
+    if any(all(board[i] == "XO"[mover == "X"] for i in line) for line in LINES) or not children:
+        return 0
+    left = [1 + plies_left(child) for child in children if -minimax(child) == value]
+    return min(left) if value > 0 else max(left)
+
+
+def test_proven_results_say_how_far_they_are():
+    for board in ("X---O----", "XX-OO----", "X-O-----X", "XO--X---O"):
+        answer = good("analyze", game="tic_tac_toe", position=board, player="open_lines", depth=9)
+        positions = {move["move"]: move["position"] for move in answer["moves"]}
+        for move in answer["ranked"]:
+            after = positions[move["move"]]
+            assert move["distance"] == (1 + plies_left(after) if move["value"] else None)
+        chosen = good("choose", game="tic_tac_toe", position=board, player="open_lines", depth=9)
+        assert chosen["distance"] == answer["ranked"][0]["distance"]
+
+
 @pytest.mark.parametrize("board", ["X---O----", "XO-------", "XOX-O----", "XX-OO----"])
 def test_values_of_every_move_against_plain_minimax(board):
     answer = good("analyze", game="tic_tac_toe", position=board, player="open_lines", depth=9)
@@ -203,7 +325,7 @@ def test_values_of_every_move_against_plain_minimax(board):
 
 def test_backgammon_is_ranked_by_plies():
     game = games.load("backgammon")
-    state = view.read(game, "4HPwATDgc/ABMA 2", "31").state
+    state = view.read(game, "4HPwATDgc/ABMA 2", dice="31").state
     for plies in (None, 1, 2):
         answer = good("analyze", game="backgammon", position="4HPwATDgc/ABMA 2", dice="31", plies=plies)
         ranked = Agent(game, find_evaluator(game, "network"), plies=plies or 2).rank(state)

@@ -4,6 +4,7 @@ answered too."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from protocol_answers import PROTOCOL, THINKER, ask, states
 
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
+from deltaw.envs.record import Event, GameRecord, event_text, follow, formats, is_over, moves_of, replay
 from deltaw.search.doors import view
 from deltaw.search.doors.offer import make_offer
 from deltaw.search.doors.protocol import MOST_BYTES, MOST_ERROR, Protocol, read_request, write_answer
@@ -46,11 +48,11 @@ PLACE = {"game": "tic_tac_toe"}
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({}, '"do" is missing; it is one of: info, show, roll, move, analyze, choose'),
+        ({}, '"do" is missing; it is one of: info, show, roll, move, write, read, replay, analyze, choose'),
         ({"do": "dance"}, '"do" is "dance"'),
         ({"do": ["show"]}, '"do" is ["show"]'),
         ({"do": "info", "game": "nim"}, "info takes no 'game'; it takes: nothing"),
-        ({"do": "show", "move": "a1", **PLACE}, "show takes no 'move'; it takes: game, position, dice"),
+        ({"do": "show", "move": "a1", **PLACE}, "show takes no 'move'; it takes: game, position, steps, dice"),
         ({"do": "show"}, 'show needs a "game"'),
         ({"do": "show", "game": 3}, '"game" is 3; it must be a text'),
         ({"do": "show", "game": "shogi"}, "there is no game 'shogi' here"),
@@ -63,6 +65,20 @@ PLACE = {"game": "tic_tac_toe"}
         ({"do": "show", "game": "backgammon", "dice": [3, 1]}, '"dice" is [3, 1]; it must be a text'),
         ({"do": "show", "game": "backgammon", "dice": "66"}, "the opening roll is never a double"),
         ({"do": "show", "game": "trees_chance", "dice": "1"}, "no dice are due in 'start'"),
+        ({"do": "show", "steps": "a1", **PLACE}, '"steps" is "a1"; it must be a list of at most 1000 texts'),
+        ({"do": "show", "steps": ["a1"] * 1001, **PLACE}, '"steps" has 1001 entries'),
+        ({"do": "show", "steps": ["a1", 2], **PLACE}, '"steps" has 2 in it; texts of 1 to 100 are right'),
+        ({"do": "show", "steps": ["a1", "a1"], **PLACE}, "step 2: 'a1' is not a legal move here"),
+        ({"do": "show", "steps": ["a1", "a2", "b1", "b2", "c1", "c2"], **PLACE}, "step 6: 'c2' comes after the end"),
+        ({"do": "write", "format": ".pgn", **PLACE}, "\"format\" is '.pgn'; games of tic_tac_toe are kept as: .jsonl"),
+        ({"do": "write", "players": ["me"], **PLACE}, '"players" has 1 names; tic_tac_toe has 2 seats'),
+        ({"do": "read", **PLACE}, 'read needs a "text"'),
+        ({"do": "read", "text": "1. e4", **PLACE}, "is not JSON"),
+        ({"do": "read", "game": "chess", "text": "{nothing}"}, "holds no games; from 1 to 100 can be read at once"),
+        ({"do": "read", "game": "chess", "text": "* " * 101}, "holds 101 games"),
+        ({"do": "read", "game": "chess", "text": "* " * 16_001}, '"text" has 32002 characters'),
+        ({"do": "read", "game": "othello", "text": "f5f5"}, "game 1: "),
+        ({"do": "read", "game": "chess", "text": "1. e5"}, "move 1 of White: 'e5' is not a legal move here"),
         ({"do": "roll", **PLACE}, "there is nothing to roll in '---------'"),
         ({"do": "roll", "game": "backgammon", "seed": -1}, '"seed" is -1; it must be a whole number from 0'),
         ({"do": "roll", "game": "backgammon", "seed": 1 << 63}, '"seed" is 9223372036854775808'),
@@ -121,18 +137,41 @@ def test_a_value_that_is_no_number_is_an_answer_too():
     }
 
 
-@every_game
-def test_damaged_positions_are_refused_or_read_but_never_break_anything(name):
+def damaged(texts: list[str], number: int) -> Iterator[str]:
+    """So many of them with one to three characters replaced or inserted."""
     random = np.random.default_rng(3)
-    texts = [view.position(games.load(name), state).text for state in states(name)[:20]]
     characters = list("XOZ-./:0123456789 abcdefgh=+²٣é\x00\n'\"\\A*()")
-    for _ in range(150):
+    for _ in range(number):
         text = list(texts[random.integers(len(texts))])
         for _ in range(random.integers(1, 4)):
             i = int(random.integers(len(text) + 1))
             text[i : i + int(random.integers(2))] = [characters[random.integers(len(characters))]]
-        answer = ask("show", game=name, position="".join(text))
+        yield "".join(text)
+
+
+@every_game
+def test_damaged_positions_are_refused_or_read_but_never_break_anything(name):
+    texts = [view.position(games.load(name), state).text for state in states(name)[:20]]
+    for text in damaged(texts, 150):
+        answer = ask("show", game=name, position=text)
         assert answer["ok"] or not answer["error"].startswith("internal error")
+
+
+@every_game
+def test_damaged_games_are_refused_or_read_to_be_replayed(name):
+    known = games.load(name)
+    course = view.read(known, "start").course
+    while len(course.events) < 6 and not is_over(known, course):
+        chance = known.rules.num_chance(course.state) > 0
+        course = follow(known, course, Event(chance, 0 if chance else moves_of(known, course)[0]))
+    steps = [event_text(known, *one) for one in replay(known, GameRecord(view.initial(known), (), course.events, None))]
+    texts = [ask("write", game=name, steps=steps, format=ending)["text"] for ending in formats(known)]
+    for text in (*texts, *damaged(texts, 100)):
+        answer = ask("read", game=name, text=text)
+        assert answer["ok"] or not answer["error"].startswith("internal error")
+        for game in answer.get("games", ()):
+            again = ask("replay", game=name, position=game["position"], steps=game["steps"])
+            assert len(again["positions"]) == len(game["steps"]) + 1
 
 
 def test_our_own_mistakes_are_answered_too(capsys):

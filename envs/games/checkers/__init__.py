@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from deltaw.envs.game import Game
+from deltaw.envs.game import Game, Pieces
 from deltaw.envs.games.checkers import actions, rules
 from deltaw.envs.games.checkers.baselines import BASELINES
-from deltaw.envs.games.checkers.drawing import ansi, draw
+from deltaw.envs.games.checkers.drawing import SHAPES, ansi, draw, svg
 from deltaw.envs.games.checkers.features import FEATURE_SETS, features
-from deltaw.envs.games.checkers.notation import format_state, move_text, parse, read_move
+from deltaw.envs.games.checkers.notation import clicks, format_state, move_text, parse, pieces_of, read_move
 from deltaw.envs.games.checkers.pdn import PDN
 from deltaw.envs.games.checkers.rules import MAX_MOVES, SQUARES, State
 from deltaw.envs.rules import make_rules
@@ -50,6 +50,8 @@ GAME = Game(
     read_move=read_move,
     ansi=ansi,
     draw=draw,
+    svg=svg,
+    pieces=Pieces((8, 4), SHAPES, pieces_of, clicks),
     baselines=BASELINES,
     probes=(
         ("start", "B:W21-32:B1-12"),
@@ -58,7 +60,6 @@ GAME = Game(
         ("drawn ending", "B:W28:B17"),
     ),
     board=(8, 4),  # the dark squares of each row
-    kinds=2,
     turned=True,
     files={".pdn": PDN},
 )

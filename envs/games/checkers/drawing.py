@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from deltaw.envs.games.checkers.notation import COLOURS, pieces_of
 from deltaw.envs.games.checkers.rules import State, outcome
+from deltaw.envs.picture import Colors, Picture, read_shapes
 
-SCALE = 3
-"""drawn so many times larger, then scaled down"""
 SQUARE, MARGIN, FOOT = 52, 14, 24
 SIZE = 2 * MARGIN + 8 * SQUARE
 LIGHT, DARK, PAPER, INK, NUMBER = "#ecdcbb", "#7d9a6a", "#f7f3e9", "#6b6459", "#dfe6d3"
-FILLS, EDGES = ("#33302b", "#fbf9f2"), ("#0c0b0a", "#8d8672")
+PAINT = (Colors("#33302b", "#8d8672", "#fbf9f2"), Colors("#fbf9f2", "#8d8672", "#33302b"))
 """of Black's pieces, of White's"""
-RADIUS, GROOVE = 21, 15
-CROWN = [(-10, 7), (-12, -7), (-5, 0), (0, -10), (5, 0), (12, -7), (10, 7)]
+SHAPES = read_shapes("deltaw.envs.games.checkers", "pieces.svg")
 MARKS = ".bwBW"
 """in text, by what `pieces_of` says"""
 COLORS = {"b": "\033[1;36m", "w": "\033[1;33m"}
@@ -51,36 +49,27 @@ def caption(state: State) -> str:
     return f"{COLOURS[int(state.seat)]} to move"
 
 
-def draw(state: State) -> Image.Image:
-    """A 444 x 468 picture; empty squares show their numbers."""
-    image = Image.new("RGB", (SIZE * SCALE, (SIZE + FOOT) * SCALE), PAPER)
-    pen = ImageDraw.Draw(image)
-    first, last = MARGIN * SCALE, (SIZE - MARGIN) * SCALE
-    pen.rectangle([first, first, last, last], LIGHT)
-    pieces = list(enumerate(pieces_of(state), start=1))
-    for number, piece in pieces:
-        x, y = _center(number)
-        pen.rectangle([v * SCALE for v in (x - SQUARE // 2, y - SQUARE // 2, x + SQUARE // 2, y + SQUARE // 2)], DARK)
+def picture(state: State) -> Picture:
+    """444 x 468; empty squares show their numbers."""
+    board = Picture(SIZE, SIZE + FOOT, PAPER)
+    board.box(MARGIN, MARGIN, 8 * SQUARE, 8 * SQUARE, LIGHT)
+    shapes = list(SHAPES.values())
+    for number, piece in enumerate(pieces_of(state), start=1):
+        column, row = column_and_row(number)
+        left, top = MARGIN + SQUARE * column, MARGIN + SQUARE * row
+        board.box(left, top, SQUARE, SQUARE, DARK)
         if piece:
-            _piece(pen, x, y, piece)
-    image = image.resize((SIZE, SIZE + FOOT), Image.Resampling.LANCZOS)
-    pen = ImageDraw.Draw(image)
-    for number, piece in pieces:
-        if not piece:
-            pen.text(_center(number), str(number), fill=NUMBER, anchor="mm")
-    pen.text((SIZE // 2, SIZE + FOOT // 2 - 6), caption(state), fill=INK, anchor="mm")
-    return image
+            kind, owner = divmod(piece - 1, 2)
+            board.shape(shapes[kind], left, top, SQUARE, PAINT[owner])
+        else:
+            board.text(str(number), left + SQUARE // 2, top + SQUARE // 2, NUMBER)
+    board.text(caption(state), SIZE // 2, SIZE + FOOT // 2 - 6, INK)
+    return board
 
 
-def _center(number: int) -> tuple[int, int]:
-    column, row = column_and_row(number)
-    return MARGIN + SQUARE * column + SQUARE // 2, MARGIN + SQUARE * row + SQUARE // 2
+def draw(state: State) -> Image.Image:
+    return picture(state).image()
 
 
-def _piece(pen: ImageDraw.ImageDraw, x: int, y: int, piece: int) -> None:
-    owner, king = (piece - 1) % 2, piece > 2
-    for radius in (RADIUS, GROOVE):
-        box = [v * SCALE for v in (x - radius, y - radius, x + radius, y + radius)]
-        pen.ellipse(box, FILLS[owner], EDGES[1], SCALE)
-    if king:
-        pen.polygon([((x + dx) * SCALE, (y + dy) * SCALE) for dx, dy in CROWN], FILLS[1 - owner])
+def svg(state: State) -> str:
+    return picture(state).svg()

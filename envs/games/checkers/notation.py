@@ -154,6 +154,14 @@ def path_of(state: State, move: int) -> list[int]:
     return [number_of(square.bit_length() - 1, int(state.seat)) for square in path]
 
 
+def clicks(state: State, move: int) -> list[list[int]]:
+    """The paths of all moves with this result, in numbers of squares less one: a king may go around a square of men
+    either way."""
+    after, path = play(state, move), path_of(state, move)
+    others = (path_of(state, other) for other in moves_of(state) if other != move and play(state, other) == after)
+    return [[number - 1 for number in way] for way in (path, *others)]
+
+
 def move_text(state: State, move: int) -> str:
     return ("x" if noisy(state, move) else "-").join(map(str, path_of(state, int(move))))
 

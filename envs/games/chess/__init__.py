@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from deltaw.envs.game import Game
+from deltaw.envs.game import Game, Pieces
 from deltaw.envs.games.chess import actions, captures, rules
 from deltaw.envs.games.chess.baselines import BASELINES
-from deltaw.envs.games.chess.drawing import ansi, draw
+from deltaw.envs.games.chess.drawing import SHAPES, ansi, draw, svg
 from deltaw.envs.games.chess.epd import parse
 from deltaw.envs.games.chess.features import FEATURE_SETS, features, weigh_places
-from deltaw.envs.games.chess.notation import EXAMPLE, format_state, move_text, read_move
+from deltaw.envs.games.chess.notation import EXAMPLE, clicks, format_state, move_text, read_move, table
 from deltaw.envs.games.chess.pgn import PGN
 from deltaw.envs.games.chess.rules import CELLS, MAX_MOVES, State
 from deltaw.envs.rules import make_rules
@@ -55,6 +55,8 @@ GAME = Game(
     read_move=read_move,
     ansi=ansi,
     draw=draw,
+    svg=svg,
+    pieces=Pieces((8, 8), SHAPES, table, clicks),
     baselines=BASELINES,
     probes=(
         ("start", EXAMPLE),

@@ -64,6 +64,14 @@ def men(state: State) -> dict[int, str]:
     return found
 
 
+def table(state: State) -> list[int]:
+    """What stands on the squares from a8 to h1: 0 nothing, else 1 + colour + 2 x kind."""
+    placed, found = men(state), [0] * 64
+    for square, man in placed.items():
+        found[square ^ 56] = 1 + man.islower() + 2 * LETTERS.index(man.upper())
+    return found
+
+
 def _squares(mask: int) -> list[int]:
     mask, found = mask & FULL, []
     while mask:
@@ -246,6 +254,12 @@ def uci(state: State, move: int, chess960: bool = False) -> str:
         target = int(rules.castled_squares(origin, target)[0])
     squares = (square_name(board_square(state, square)) for square in (origin, target))
     return "".join(squares) + " nbrq"[move >> 12].strip()
+
+
+def clicks(state: State, move: int) -> list[list[int]]:
+    """The two squares of the move, counted from a8; to castle, the king may also go to his rook."""
+    ways = dict.fromkeys(uci(state, move, chess960) for chess960 in (False, True))
+    return [["abcdefgh".index(way[i]) + 8 * (8 - int(way[i + 1])) for i in (0, 2)] for way in ways]
 
 
 def is_castling(state: State, move: int) -> bool:

@@ -27,7 +27,7 @@ export class Analyst {
     this.controller = controller;
     try {
       for (let entry = wanted(session); entry; entry = wanted(session)) {
-        await this.analyse(session.game, entry, { player: analyst, ...limitOf(depth) }, controller.signal);
+        await this.analyse(session, entry, { player: analyst, ...limitOf(depth) }, controller.signal);
         if (controller.signal.aborted) return;
         if (!wanted(session)) this.controller = null;
         this.onChange(entry);
@@ -38,10 +38,8 @@ export class Analyst {
     if (this.controller === controller) this.controller = null;
   }
 
-  async analyse(game, entry, wish, signal) {
-    const { position, dice } = entry.shown;
-    const place = { game: game.name, position, ...(dice ? { dice } : {}) };
-    const answer = await ask({ do: "analyze", ...place, ...wish }, signal);
+  async analyse(session, entry, wish, signal) {
+    const answer = await ask({ do: "analyze", ...session.place(entry), ...wish }, signal);
     const { value, ranked, nodes, seconds } = answer;
     entry.analysis = { value, ranked, nodes, seconds };
     entry.value = value;

@@ -8,7 +8,7 @@ import { presses, set, svg } from "./dom.js";
 
 const [WIDTH, HEIGHT] = [900, 700];
 const [FRAME, RAIL] = [26, 36]; // of the frame: left and right, above and below
-const [POINT, BAR, POST, TRAY] = [59, 56, 16, 68]; // widths
+const [POINT, BAR, POST, TRAY] = [59, 60, 12, 68]; // widths
 const RADIUS = 27;
 const STEP = 2 * RADIUS - 2; // from checker to checker
 const TRIANGLE = 258;

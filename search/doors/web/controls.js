@@ -1,6 +1,7 @@
 // Buttons, fields and keys of the page.
 
 import { find } from "./dom.js";
+import { linkTo, linked } from "./link.js";
 
 /** Connects every control of index.html with `page`. */
 export function connect(page) {
@@ -10,14 +11,17 @@ export function connect(page) {
   click("swap", () => page.swap());
   click("flip", () => page.flip());
   click("undo", () => page.undo());
+  click("hint", () => page.hint());
   click("back", () => page.go(page.session.at - 1));
   click("forward", () => page.go(page.session.at + 1));
   click("resume", () => page.resume(true));
   click("pause", () => page.resume(false));
   click("roll", () => page.roll());
   click("all-moves", () => page.drawing.toggleAll());
-  click("copy-record", ({ target }) => copy(page.drawing.recordText(), target));
+  click("copy-record", ({ target }) => page.write((text) => copy(text, target)));
   click("copy-position", ({ target }) => copy(page.current.shown.position, target));
+  click("copy-link", ({ target }) => copy(linkTo(page.session.whole(page.session.at)), target));
+  addEventListener("hashchange", () => page.follow(linked()));
   change("game", ({ value }) => page.begin(page.games.find(({ name }) => name === value)));
   change("strength", ({ value }) => page.choose(() => (page.chosen.strength = value)));
   change("analyst", ({ value }) => page.revalue(() => (page.chosen.analyst = value)));
@@ -27,6 +31,14 @@ export function connect(page) {
   submit("move-form", "move", (text) => page.offer(text), true);
   submit("dice-form", "dice", (text) => page.typeDice(text), true);
   submit("position-form", "position", (text) => page.begin(page.game, text), false);
+  find("open-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    page.read(find("game-text").value);
+  });
+  change("game-file", async ({ files }) => {
+    if (files.length) page.read(await files[0].text());
+  });
+  change("found", ({ value }) => page.openRecord(page.found[value]));
   document.addEventListener("keydown", (event) => onKey(page, event));
 }
 
@@ -59,12 +71,14 @@ function onKey(page, event) {
     ArrowRight: () => page.go(page.session.at + 1),
     n: () => page.begin(page.game),
     u: () => page.undo(),
+    h: () => find("hint").click(),
     r: () => find("roll").click(),
     v: () => find("values").click(),
     s: () => page.swap(),
     f: () => page.flip(),
     p: () => page.resume(!page.running),
   };
+  for (let digit = 1; digit < 10; digit++) keys[digit] = () => page.drawing.board.pressColumn?.(digit - 1);
   const confirms = event.key === "Enter" && event.target === document.body;
   const run = keys[event.key] ?? (confirms ? () => page.confirm() : null);
   if (!run || !page.session) return;

@@ -44,6 +44,11 @@ export function signed(value, digits = 2) {
   return (value < 0 ? "−" : "+") + text;
 }
 
+/** What a move is worth: "wins in 9" plies where that is proven, else its value. */
+export function worth({ value, distance }, digits = 2) {
+  return distance ? `${value > 0 ? "wins" : "loses"} in ${distance}` : signed(value, digits);
+}
+
 /** A key that presses a button: Enter or the space bar. */
 export const presses = (event) => event.key === "Enter" || event.key === " ";
 

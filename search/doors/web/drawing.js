@@ -2,13 +2,14 @@
 
 import { BackgammonBoard } from "./backgammon.js";
 import { drawCurve } from "./curve.js";
-import { fill, find, html, signed } from "./dom.js";
+import { fill, find, html, signed, worth } from "./dom.js";
 import { GridBoard } from "./grid.js";
 import { finishedLines, looksOf } from "./looks.js";
+import { PieceBoard } from "./men.js";
 import { chancesText, drawRanking, hiddenRows } from "./ranking.js";
 import { YOU, strengths } from "./settings.js";
 import { TextBoard } from "./textboard.js";
-import { effortText, recordOf, recordText, statusText } from "./texts.js";
+import { effortText, mistakeOf, recordOf, statusText } from "./texts.js";
 
 const BOARDS = { grid: GridBoard, backgammon: BackgammonBoard, other: TextBoard };
 
@@ -34,12 +35,15 @@ export class Drawing {
     fill(find("analyst"), players, chosen.analyst);
     fill(find("depth"), strengths(game), chosen.depth);
     find("dice").placeholder = game.kind === "backgammon" ? "31" : "";
-    find("flip").hidden = game.kind !== "backgammon";
+    find("flip").hidden = !this.looks.turns;
+    find("found").hidden = true;
+    this.notes([]);
+    find("copy-record").textContent = `Copy ${(this.ownFormat ?? ".jsonl").slice(1).toUpperCase()}`;
     this.makeSeats(players);
-    this.board = new BOARDS[game.kind](game, this.looks, {
+    this.board = new (this.looks.pieces === "men" ? PieceBoard : BOARDS[game.kind])(game, this.looks, {
       onMove: (move) => this.page.offer(move),
       onLook: (move) => this.markRow(move),
-      onChange: () => this.choices(),
+      onChange: () => this.changed(),
     });
     find("board").replaceChildren(this.board.element);
     find("board").className = `board ${game.kind} ${game.name}`;
@@ -52,7 +56,8 @@ export class Drawing {
       fill(select, [[YOU, "You"], ...players], chosen.seats[seat]);
       select.addEventListener("change", () => this.page.choose(() => (chosen.seats[seat] = select.value)));
       const tally = html("span", { className: "tally" });
-      const chip = html("span", { className: `seat-chip ${this.looks.pieces} seat${seat}`, ariaHidden: "true" });
+      const kind = `seat-chip ${this.looks.pieces} seat${seat} ${this.looks.tones[seat] ?? ""}`;
+      const chip = html("span", { className: kind, ariaHidden: "true" });
       const title = html("span", { className: "seat-name", textContent: name });
       return { row: html("div", { className: "seat" }, chip, title, tally, select), select, tally };
     });
@@ -63,6 +68,7 @@ export class Drawing {
   valued(entry) {
     if (entry === this.page.current) this.draw();
     else this.curve();
+    this.record();
   }
 
   // --- another position --------------------------------------------------------------------------------------------
@@ -72,7 +78,35 @@ export class Drawing {
     this.draw();
   }
 
+  /** A move is being put together. */
+  changed() {
+    this.choices();
+    if (!this.board.asks) return;
+    const buttons = [...find("choices").querySelectorAll("button")];
+    this.announce(`Which: ${buttons.map((button) => button.textContent).join(", ")}?`);
+    buttons[0].focus();
+  }
+
+  /** For those who hear the page. */
+  announce(text) {
+    find("news").textContent = text;
+  }
+
+  /** The games of a file, if there are several. */
+  found(games) {
+    const title = ({ players, steps }, i) => [i, `${i + 1}. ${players.join(" – ")}, ${steps.length} steps`];
+    fill(find("found"), games.map(title), null);
+    find("found").hidden = games.length < 2;
+  }
+
+  /** What a file said besides, or why it was not read to its end. */
+  notes(lines) {
+    find("notes").textContent = lines.join(" ");
+  }
+
+  /** What is wrong, in one line; null: nothing. */
   say(text) {
+    this.said = text;
     find("error").hidden = text === null;
     find("error").textContent = text ?? "";
   }
@@ -95,9 +129,9 @@ export class Drawing {
     const ranked = this.ranked ?? [];
     const view = {
       shown, enabled, seat: shown.seat, moves: shown.moves ?? [], cells: looked?.cells ?? shown.cells,
-      before: previous?.shown.cells ?? null, mover: previous?.shown.seat ?? null, last: lastCell(session),
+      before: previous?.shown.cells ?? null, mover: previous?.shown.seat ?? null,
       turned: chosen.turned !== (chosen.seats[1] === YOU && chosen.seats[0] !== YOU),
-      values: new Map(ranked.filter(({ value }) => value !== null).map(({ move, value }) => [move, value])),
+      values: new Map(ranked.filter(({ value }) => value !== null).map((entry) => [entry.move, entry])),
       best: bestOf(ranked), largest: this.scale(ranked),
       line: shown.over && game.board ? finishedLines(shown.cells, game.board, this.looks.line) : [],
     };
@@ -147,11 +181,12 @@ export class Drawing {
   }
 
   controls() {
-    const { session, current, chosen, game, settings, running, thinking, stopped, undoIndex } = this.page;
+    const { session, current, chosen, game, settings, enabled, running, thinking, stopped, undoIndex } = this.page;
     find("game").value = game.name;
     find("resume").hidden = !stopped;
     find("pause").hidden = !running || current.shown.over || chosen.seats.includes(YOU);
     find("undo").disabled = undoIndex < 0;
+    find("hint").disabled = !enabled;
     find("back").disabled = session.at === 0;
     find("forward").disabled = session.at === session.entries.length - 1;
     find("dice-controls").hidden = !game.chance;
@@ -198,9 +233,12 @@ export class Drawing {
   opinionOf(analysis) {
     const effort = html("span", { className: "effort", textContent: effortText(analysis, this.byPlies) });
     if (analysis.value === null) return ["This player ranks the moves and gives no values. ", effort];
-    const value = html("strong", { id: "value", textContent: signed(analysis.value, 3) });
+    const distance = analysis.ranked[0]?.distance;
+    const value = html("strong", { id: "value", textContent: worth({ value: analysis.value, distance }, 3) });
     const chances = chancesText(this.page.game.outcomes, analysis.ranked[0]?.chances);
-    return [value, ` for ${this.looks.seats[this.page.current.shown.seat]}. `, chances && `${chances}. `, effort];
+    const side = this.looks.seats[this.page.current.shown.seat];
+    const said = distance ? [`${side} `, value, distance === 1 ? " ply. " : " plies. "] : [value, ` for ${side}. `];
+    return [...said, chances && `${chances}. `, effort];
   }
 
   /** A move is pointed at in the list: shows it on the board. */
@@ -208,6 +246,13 @@ export class Drawing {
     const move = this.page.current.shown.moves?.find((other) => other.move === text) ?? null;
     if (this.page.game.kind === "backgammon") this.position(move);
     else this.board.look(move);
+  }
+
+  hint(text) {
+    this.look(text);
+    this.markRow(text);
+    this.announce(`Hint: ${text}.`);
+    if (!this.ranked) find("opinion").textContent = `Hint: ${text}.`;
   }
 
   /** A move is pointed at on the board: marks it in the list. */
@@ -232,7 +277,7 @@ export class Drawing {
   }
 
   record() {
-    const { session, game } = this.page;
+    const { session, game, settings } = this.page;
     const items = recordOf(session.entries, game.seats).map(({ number, dice, text, index }) => {
       const button = html("button", { type: "button", className: index === session.at ? "ply now" : "ply" });
       button.title = "go to the position after this move";
@@ -240,15 +285,20 @@ export class Drawing {
       button.append(text);
       button.addEventListener("click", () => this.page.go(index));
       const count = number ? [html("span", { className: "number", textContent: `${number}.` })] : [];
-      return html("li", {}, ...count, button);
+      const mistake = settings.all.values ? mistakeOf(session.entries[index - 1], text) : null;
+      const mark = mistake
+        ? [html("span", { className: "mistake", textContent: mistake.sign, title: mistake.title })]
+        : [];
+      return html("li", {}, ...count, button, ...mark);
     });
     find("record").replaceChildren(...items);
     const now = find("record").querySelector(".now");
     if (now) find("record").scrollTop = now.offsetTop - find("record").clientHeight / 2;
   }
 
-  recordText() {
-    return recordText(recordOf(this.page.session.entries, this.page.game.seats));
+  /** The format of files in which the game's own community keeps games; undefined where there is none. */
+  get ownFormat() {
+    return Object.keys(this.page.game.formats)[1];
   }
 }
 
@@ -256,12 +306,4 @@ export class Drawing {
 function bestOf(ranked) {
   const best = ranked.filter(({ value }) => value !== null && value === ranked[0].value);
   return best.length < ranked.length ? best.map(({ move }) => move) : [];
-}
-
-/** The cell that the last move filled: the one that was empty; null where there is none. */
-function lastCell({ previous, current }) {
-  if (!previous || !Array.isArray(current.shown.cells)) return null;
-  const mark = previous.shown.seat + 1;
-  const cell = current.shown.cells.findIndex((piece, i) => piece === mark && !previous.shown.cells[i]);
-  return cell < 0 ? null : cell;
 }

@@ -1,20 +1,24 @@
 // How the games look that the page knows by name; any other game with a board gets plain discs.
 
 // pieces: what lies on the squares; line: how many in a line end the game; counts: the pieces of a side are worth
-// counting.
+// counting; tones: of each side's pieces; dark: the cells are the dark squares alone; top: the first player sits above
+// where the board is not turned; turns: the board can be turned around.
 const LOOKS = {
   connect_four: { seats: ["Red", "Yellow"], pieces: "discs", line: 4 },
   othello: { seats: ["Black", "White"], pieces: "stones", counts: true },
   tic_tac_toe: { seats: ["X", "O"], pieces: "marks", line: 3 },
   tic_tac_toe_three: { seats: ["X", "O", "Z"], pieces: "marks", line: 3 },
-  checkers: { seats: ["Black", "White"] },
-  backgammon: { seats: ["White", "Black"], pieces: "checkers" },
+  checkers: { seats: ["Black", "White"], tones: ["dark", "light"], dark: true, top: true },
+  chess: { seats: ["White", "Black"] },
+  backgammon: { seats: ["White", "Black"], pieces: "checkers", turns: true },
 };
 
-/** {title, seats: names, pieces, line, counts, falls} of a game as `info` describes it. */
+/** {title, seats: names, pieces, line, counts, falls, ...} of a game as `info` describes it. */
 export function looksOf(game) {
   const numbered = Array.from({ length: game.seats }, (_, seat) => `Player ${seat + 1}`);
-  const plain = { seats: numbered, pieces: "discs", line: 0, counts: false };
+  const men = game.shapes.length > 0;
+  const tones = ["light", "dark"];
+  const plain = { seats: numbered, pieces: men ? "men" : "discs", line: 0, counts: false, tones, turns: men };
   return { ...plain, ...LOOKS[game.name], title: game.title, falls: game.board?.falls ?? false };
 }
 

@@ -7,6 +7,7 @@
 import { Analyst } from "./analyst.js";
 import { ServerError, ask, wasAborted } from "./api.js";
 import { Drawing } from "./drawing.js";
+import { linked } from "./link.js";
 import { Session } from "./session.js";
 import { Settings, YOU, limitOf } from "./settings.js";
 
@@ -27,6 +28,7 @@ export class Page {
 
   open() {
     this.drawing.open();
+    if (linked()) return this.follow(linked());
     const restored = Session.restore(this.games);
     const stored = this.games.find(({ name }) => name === this.settings.all.game);
     const first = this.games.find(({ name }) => name === "connect_four") ?? this.games[0];
@@ -96,8 +98,8 @@ export class Page {
   }
 
   /** The position in a request. */
-  place({ position, dice } = this.current.shown) {
-    return { game: this.game.name, position, ...(dice ? { dice } : {}) };
+  place() {
+    return this.session.place();
   }
 
   /** One request of the play: a newer one replaces it. An error becomes the line below the board, and nothing else
@@ -167,22 +169,22 @@ export class Page {
 
   play(move) {
     this.analyst.stop();
+    const { seat } = this.current.shown;
     this.request({ do: "move", ...this.place(), move }, (shown) => {
       this.running = true;
-      this.session.push(shown, move);
+      this.session.push(shown, shown.move);
       this.arrive();
+      if (!this.isYours(seat)) this.drawing.announce(`${this.drawing.looks.seats[seat]}: ${shown.move}.`);
     });
   }
 
   roll() {
-    const { game, position } = this.place();
     this.analyst.stop();
-    this.request({ do: "roll", game, position }, (shown) => this.rolled(shown));
+    this.request({ do: "roll", ...this.place(), dice: null }, (shown) => this.rolled(shown));
   }
 
   typeDice(dice) {
-    const { game, position } = this.place();
-    this.request({ do: "show", game, position, dice }, (shown) => this.rolled(shown));
+    this.request({ do: "show", ...this.place(), dice }, (shown) => this.rolled(shown));
   }
 
   rolled(shown) {
@@ -203,10 +205,62 @@ export class Page {
     });
   }
 
+  /** One move that whoever values the moves would play. */
+  hint() {
+    const wish = { player: this.chosen.analyst, ...limitOf(this.chosen.depth) };
+    this.request({ do: "choose", ...this.place(), ...wish }, ({ move }) => this.drawing.hint(move));
+  }
+
   analyse() {
     if (this.settings.all.values) this.analyst.start(this.session, this.chosen);
     else this.analyst.stop();
     this.drawing.opinion();
+  }
+
+  /** The whole game as a text, in the format of the game's own community where there is one; to `use(text)`. */
+  async write(use) {
+    const players = this.chosen.seats.map((player) => (player === YOU ? "You" : player));
+    const body = { do: "write", ...this.session.whole(), players };
+    try {
+      const own = ask({ ...body, format: this.drawing.ownFormat ?? null });
+      use((await own.catch(() => ask(body))).text); // not every format holds every game
+    } catch (error) {
+      this.refused(error);
+    }
+  }
+
+  /** The games of a text in any format of this game's files; the first of them is opened. */
+  read(text) {
+    this.request({ do: "read", game: this.game.name, text }, ({ games }) => {
+      this.found = games;
+      this.drawing.found(games);
+      this.openRecord(games[0]);
+    });
+  }
+
+  /** Shows a whole game, from its first position on. */
+  openRecord({ position, steps, notes }, game = this.game, atEnd = false) {
+    return this.request({ do: "replay", game: game.name, position, steps }, ({ positions }) => {
+      const session = Session.of(game, positions, steps);
+      if (atEnd) session.go(session.entries.length - 1);
+      this.running = this.settings.of(game).seats[session.current.shown.seat] === YOU;
+      this.adopt(session);
+      this.drawing.notes(notes);
+    });
+  }
+
+  /** Opens the game of a link, as `linked` reads it, where it has come to; the address is plain again then, so that a
+   *  reload shows what was played on. Where the link is wrong, a new game begins, or the one in progress stays. */
+  async follow(link) {
+    if (!link) return;
+    history.replaceState(null, "", location.pathname);
+    const game = this.games.find(({ name }) => name === link.game);
+    if (game) await this.openRecord({ ...link, notes: [] }, game, true);
+    else this.drawing.say(`There is no game ${link.game} here.`);
+    if (this.session) return;
+    const problem = this.drawing.said;
+    await this.begin(game ?? this.games[0]);
+    this.drawing.say(problem);
   }
 
   // --- going back and forth ----------------------------------------------------------------------------------------
@@ -246,6 +300,6 @@ export class Page {
   }
 
   flip() {
-    if (this.game.kind === "backgammon") this.choose(() => (this.chosen.turned = !this.chosen.turned));
+    if (this.drawing.looks.turns) this.choose(() => (this.chosen.turned = !this.chosen.turned));
   }
 }

@@ -1,6 +1,6 @@
 // The list of legal moves, best first: value, bar and principal variation. A click plays the move.
 
-import { html, signed } from "./dom.js";
+import { html, worth } from "./dom.js";
 
 const SHORT = 10; // rows that are shown at first
 
@@ -16,11 +16,11 @@ export function drawRanking({ ranked, moves, largest, enabled, all, byPlies }, {
 export const hiddenRows = (count) => Math.max(0, count - SHORT);
 
 /** `note`: what else there is to say of the move, such as that it was searched less deep. */
-function row({ move, value, line }, largest, enabled, note, { onMove, onLook }) {
+function row({ move, value, distance, line }, largest, enabled, note, { onMove, onLook }) {
   const button = html("button", { type: "button", className: "rank", disabled: !enabled, title: `play ${move}` });
   button.dataset.move = move;
   button.append(
-    html("span", { className: "value", textContent: signed(value, 3) }),
+    html("span", { className: "value", textContent: worth({ value, distance }, 3) }),
     bar(value, largest),
     html("span", { className: "move", textContent: move }),
     html("span", { className: "note", textContent: note }),

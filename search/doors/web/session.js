@@ -12,12 +12,45 @@ export class Session {
     this.at = 0;
   }
 
+  /** A whole game, at its beginning: `positions` as `replay` lists them, and the moves and rolls between them. */
+  static of(game, positions, steps) {
+    const [first, ...others] = positions.map((shown) => ({ ...shown, moves: null })); // they are asked for when shown
+    const session = new Session(game, first);
+    others.forEach((shown, i) => {
+      if (positions[i].needs_dice) session.roll(shown);
+      else session.push(shown, steps[i]);
+    });
+    session.go(0);
+    return session;
+  }
+
   get current() {
     return this.entries[this.at];
   }
 
   get previous() {
     return this.entries[this.at - 1] ?? null;
+  }
+
+  /** The position of an entry in a request: where the path matters, with all that led there. */
+  place(entry = this.current) {
+    const { position, dice } = entry.shown;
+    if (this.game.path) return this.whole(this.entries.indexOf(entry));
+    return { game: this.game.name, position, ...(dice ? { dice } : {}) };
+  }
+
+  /** The game up to an entry in a request, or the whole of it. */
+  whole(index = this.entries.length - 1) {
+    const { dice } = this.entries[index].shown;
+    return { ...this.course(index), ...(dice ? { dice } : {}) };
+  }
+
+  /** Where the game began, and the moves and rolls up to an entry, without its own dice. */
+  course(index) {
+    const passed = this.entries.slice(0, index + 1);
+    const steps = passed.flatMap(({ move, shown }, i) => [move, i < index ? shown.dice : null]);
+    const { position } = this.entries[0].shown;
+    return { game: this.game.name, position, steps: steps.filter((step) => step) };
   }
 
   /** A move was played here; what had followed is forgotten. */

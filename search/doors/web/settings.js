@@ -30,7 +30,7 @@ export class Settings {
     } catch {
       // Storage is forbidden, or holds something else: begin afresh.
     }
-    this.all = { game: null, values: true, autoRoll: true, games: {}, ...stored };
+    this.all = { game: null, values: false, autoRoll: true, games: {}, ...stored };
   }
 
   /** Choices for one game, completed where something is missing or gone: who sits where (YOU or a player), how strong

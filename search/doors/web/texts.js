@@ -25,28 +25,34 @@ function resultText(shown, looks, game) {
   const { payoffs } = shown;
   const each = payoffs.map((points, seat) => `${looks.seats[seat]} ${signed(points, 0)}`);
   if (game.seats > 2) return `Game over: ${each.join(", ")}.`;
-  if (payoffs[0] === 0) return "A draw.";
+  if (payoffs[0] === 0) return shown.repeated ? "A draw by repetition." : "A draw.";
   const points = Math.abs(payoffs[0]);
   const size = game.kind === "backgammon" ? SIZES[points] : points > 1 ? `${points} points` : null;
   return `${looks.seats[payoffs[0] > 0 ? 0 : 1]} wins${size ? ` ${size}` : ""}.`;
 }
 
+// Losses in outcome units: gnubg's limits for money games, as in every review.
+const MISTAKES = [[0.16, "??", "very bad"], [0.08, "?", "bad"], [0.04, "?!", "doubtful"]];
+
+/** {sign, title} of what a move lost against the best one by the analysis of its position; null where it is none, or
+ *  not known. */
+export function mistakeOf({ analysis }, move) {
+  const [best, played] = [analysis?.ranked[0], analysis?.ranked.find((other) => other.move === move)];
+  if (!played || played.value === null) return null;
+  const loss = best.value - played.value;
+  const [, sign, word] = MISTAKES.find(([least]) => loss >= least) ?? [];
+  return sign ? { sign, title: `${word}: loses ${loss.toFixed(3)} against ${best.move}` } : null;
+}
+
 /** Moves with their numbers: [{number or null, dice or null, text, index of the position after it}]. */
 export function recordOf(entries, seats) {
+  const first = seats === 2 ? entries[0].shown.seat : 0; // a round begins with seat 0
   return entries.slice(1).map((entry, i) => ({
-    number: i % seats === 0 ? i / seats + 1 : null,
+    number: (first + i) % seats === 0 || i === 0 ? Math.floor((first + i) / seats) + 1 : null,
     dice: entries[i].shown.dice,
     text: entry.move,
     index: i + 1,
   }));
-}
-
-/** The record as lines of text, a round a line. */
-export function recordText(record) {
-  const words = record.map(({ number, dice, text }) => {
-    return (number ? `\n${number}. ` : "  ") + (dice ? `${dice}: ` : "") + text;
-  });
-  return words.join("").trim();
 }
 
 /** "depth 11 · 1,234,567 positions · 0.51 s", as far as the analysis says so. */
