@@ -285,7 +285,8 @@ def outcome_name(game: Game, value: int) -> str:
     """What a win of this size is called."""
     if max(game.rules.outcomes) == 1:
         return "wins : losses"
-    return {1: "single games", 2: "gammons", 3: "backgammons"}.get(value, f"games by {value}") + " won : lost"
+    names = {1: "single games"} | {size: f"{name}s" for size, name in game.win_names.items()} if game.win_names else {}
+    return names.get(value, f"games by {value}") + " won : lost"
 
 
 def _number(error: float, digits: int = 4) -> str:
