@@ -118,6 +118,11 @@ def determinize(state, word):
 
 
 @kernel
+def zero(state):
+    return 0.0
+
+
+@kernel
 def honest(parent, move, child):
     """Never bluffs: bets and calls with the King alone."""
     return np.float64(move == (parent.mine == 3))
@@ -214,6 +219,9 @@ GAME = Game(
     chance_text=chance_text,
     ansi=lambda state, color=False: table_text(table(state)),
     draw=lambda state: table_picture(table(state)),
-    baselines={"honest": Baseline("honest", "rank", honest, "bets and calls with the King alone")},
+    baselines={
+        "honest": Baseline("honest", "rank", honest, "bets and calls with the King alone"),
+        "zero": Baseline("zero", "value", zero, "knows nothing; for searches to the end of the game"),
+    },
     probes=(("to open with the Queen", "QJ"), ("a Queen that faces a bet", "KQ b")),
 )

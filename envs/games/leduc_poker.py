@@ -214,6 +214,11 @@ def determinize(state, word):
 
 
 @kernel
+def zero(state):
+    return 0.0
+
+
+@kernel
 def honest(parent, move, child):
     """Raises with a King or a pair, calls with a Queen, and folds a Jack to a raise."""
     hand = strength(parent.mine, parent.board) if parent.board > 0 else (parent.mine - 1) // 2
@@ -338,6 +343,9 @@ GAME = Game(
     chance_text=chance_text,
     ansi=lambda state, color=False: table_text(table(state)),
     draw=lambda state: table_picture(table(state)),
-    baselines={"honest": Baseline("honest", "rank", honest, "bets what the hand is worth")},
+    baselines={
+        "honest": Baseline("honest", "rank", honest, "bets what the hand is worth"),
+        "zero": Baseline("zero", "value", zero, "knows nothing; for searches to the end of the game"),
+    },
     probes=(("to open with a King", "Ka Jb"), ("a pair in the second round", "Qa Kb cc Qb")),
 )

@@ -138,6 +138,11 @@ def determinize(state, word):
 
 
 @kernel
+def zero(state):
+    return 0.0
+
+
+@kernel
 def honest(parent, move, child):
     """Bids what its own die shows, the least there is, and doubts when a bid would be a lie."""
     if move == LIAR:
@@ -234,6 +239,9 @@ GAME = Game(
     chance_text=chance_text,
     ansi=lambda state, color=False: table_text(table(state)),
     draw=lambda state: table_picture(table(state)),
-    baselines={"honest": Baseline("honest", "rank", honest, "bids what its die shows")},
+    baselines={
+        "honest": Baseline("honest", "rank", honest, "bids what its die shows"),
+        "zero": Baseline("zero", "value", zero, "knows nothing; for searches to the end of the game"),
+    },
     probes=(("to open with a six", "61"), ("to answer 1x6", "35 1x6")),
 )

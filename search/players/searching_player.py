@@ -21,7 +21,7 @@ from deltaw.search.players.how import ENGINE, NO_LIMITS, How, Limits, default_al
 from deltaw.search.players.players import Chosen, Decisions, Judgement, tie_word
 from deltaw.search.players.plies import WORLDS
 from deltaw.search.players.threads import Workers
-from deltaw.search.tree.algorithm import RootMove, SearchResult, find_algorithm, search
+from deltaw.search.tree.algorithm import Algorithm, RootMove, SearchResult, find_algorithm, search
 from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES
 
@@ -108,10 +108,12 @@ class Searcher:
         self.game, self.evaluator, self.limits, self._fresh = game, evaluator, how.limits, fresh
         self.algorithm = how.algorithm or default_algorithm(game)
         self._engine: Engine | None = None
+        self._one_tree: Algorithm | None = None
         if self.algorithm == ENGINE:
             self._engine = Engine(game, evaluator, entries=table_size(how.limits) if fresh else DEFAULT_ENTRIES)
         else:
-            find_algorithm(self.algorithm, game)
+            algorithm = find_algorithm(self.algorithm, game)
+            self._one_tree = algorithm if algorithm.root is not None else None
 
     def search(
         self, state: Any, path: np.ndarray | None = None, *, full: bool = False, ties: bool = False, word: int = 0
@@ -119,16 +121,19 @@ class Searcher:
         """The best move of the running game `state`, to which it has come by `path`, within the limits; with `full` the
         value of every move, with `ties` all best moves. Where the game hides something, `word` decides which worlds are
         searched. Raises InputError for negative limits."""
-        if self.game.rules.hidden and self.game.rules.num_chance(state) == 0:
+        if self._one_tree is None and self.game.rules.hidden and self.game.rules.num_chance(state) == 0:
             return self._search_worlds(state, path, word)
-        return self._search(state, path, self.limits, full=full, ties=ties)
+        return self._search(state, path, self.limits, word=word, full=full, ties=ties)
 
-    def _search(self, state: Any, path: np.ndarray | None, limits: Limits, **wanted: bool) -> SearchResult:
+    def _search(
+        self, state: Any, path: np.ndarray | None, limits: Limits, *, word: int = 0, **wanted: bool
+    ) -> SearchResult:
         if self._engine is None:
             depth = DEPTH if limits.seconds is None and limits.nodes is None else DEEP_ENOUGH
             limits = limits if limits.depth is not None else limits._replace(depth=depth)
             found = (self.game, self.evaluator, state, self.algorithm)
-            return search(*found, **limits._asdict(), full=wanted["full"], path=path)
+            options = None if self._one_tree is None else self._one_tree.options._replace(seed=word)
+            return search(*found, **limits._asdict(), full=wanted["full"], path=path, options=options)
         if self._fresh:
             self._engine.forget()
         limits = Limits(seconds=SECONDS) if limits == NO_LIMITS else limits
