@@ -74,8 +74,8 @@ class Algorithm(NamedTuple):
     """wants a leaf that values a state for everybody: leaf.evaluate(rules, leaf.weights, state, work, out
     [num_players], the mover first)"""
     memory: Any = None
-    """memory(game, depth) -> `stack.memory`, for an algorithm that needs memory of its own; raises InputError where it
-    would be too much"""
+    """memory(game, depth, nodes) -> `stack.memory`, for an algorithm that needs memory of its own; nodes: the limit, or
+    None; raises InputError where it would be too much"""
     extra: Any = None
     """extra(options) -> plies beyond the depth that a line may be searched: the stack has as many rows more"""
     check: Any = None
@@ -221,7 +221,7 @@ def make_setup(
         rows=algorithm.rows,
         scores=algorithm.scores,
         table=table if algorithm.table else (),
-        memory=algorithm.memory(game, depth) if algorithm.memory is not None else (),
+        memory=algorithm.memory(game, depth, nodes) if algorithm.memory is not None else (),
     )
     return Setup(game, algorithm, leaf, visitor, options, stack, make_path(game.rules) if path is None else path)
 

@@ -80,8 +80,8 @@ NODE, SLOT, SIMULATION = range(3)
 PLACES, SLOTS, SEATS = range(3)
 
 
-def make_tree(game: Game, depth: int) -> Memory:
-    most = MOST_NODES if depth > MOST_DOUBLINGS else min(MOST_NODES, 64 << depth)
+def make_tree(game: Game, depth: int, nodes: int | None) -> Memory:
+    most = min(MOST_NODES, 64 << min(depth, MOST_DOUBLINGS), MOST_NODES if nodes is None else nodes + 1)
     slots = min(most * game.rules.max_moves, MOST_SLOTS) + game.rules.max_moves
     keys, nodes, children, visits = np.zeros((4, 2 * most), np.int64)
     move, tried = np.zeros((2, slots), np.int64)
