@@ -7,6 +7,7 @@
     network@nodes=10000            ... as deep as 10,000 nodes reach; together with depth: whichever comes first
     network@seconds=0.1            ... as deep as a tenth of a second reaches: not repeatable
     network@algorithm=alphabeta,depth=4
+    equilibrium                    of a small game with hidden cards (`search/players/equilibrium_player.py`)
     uci:stockfish@elo=1400         a UCI engine, with options of its own (`search/evaluators/uci_engine.py`)
     uci:PROGRAM@seconds=0.1,skill=3
 

@@ -31,6 +31,9 @@ from deltaw.search.equilibria.tree import (
     uniform,
     value_of,
 )
+from deltaw.search.matches.match import match
+from deltaw.search.players.find import find_player
+from deltaw.search.players.players import Decisions
 
 KUHN, LEDUC, LIAR = "kuhn_poker", "leduc_poker", "liars_dice"
 VALUES = {KUHN: -1 / 18, LEDUC: -0.085606424078, LIAR: -0.027131782945736}
@@ -254,3 +257,34 @@ def test_bad_words_are_one_line(words, message, capsys):
     status, out, err = call(equilibrium.main, words, capsys)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+# --- the player -------------------------------------------------------------------------------------------------------
+
+
+def test_the_player_draws_its_moves_and_is_hard_to_exploit():
+    """How often each move is made, at every set; the strategy counted is nearly an equilibrium itself."""
+    kuhn, draws = flat(KUHN), 4000
+    player = find_player(kuhn.game, "equilibrium")
+    counted = np.zeros(len(kuhn.moves))
+    for i, state in enumerate(kuhn.states):
+        keys = np.stack([np.arange(draws), np.full(draws, i)], axis=1)
+        decisions = Decisions.of(np.repeat(kuhn.game.row(state)[None], draws, axis=0), keys)
+        chosen = player.choose(decisions, seed=i)
+        slots = range(kuhn.tree.start[i], kuhn.tree.start[i + 1])
+        for slot in slots:
+            counted[slot] = (chosen.moves == kuhn.moves[slot]).mean()
+        after = kuhn.game.rules.play(state, chosen.moves[0])
+        assert chosen.rows[0].tolist() == kuhn.game.row(after).tolist()
+    assert exploitability(kuhn.tree, counted) < 0.02
+
+
+def test_the_player_wins_where_others_err_and_loses_nothing_else():
+    game = games.load(LEDUC)
+    equilibrium_player, honest = (find_player(game, name) for name in ("equilibrium", "honest"))
+    result = match(game, equilibrium_player, honest, 2000, seed=1)
+    assert result.mean > 2 * result.standard_error
+    with pytest.raises(InputError, match="takes no such settings"):
+        find_player(game, "equilibrium@depth=3")
+    with pytest.raises(InputError, match="no player 'equilibrium' for nim"):
+        find_player(games.load("nim"), "equilibrium")
