@@ -83,13 +83,13 @@ PLACES, SLOTS, SEATS = range(3)
 def make_tree(game: Game, depth: int, nodes: int | None) -> Memory:
     most = min(MOST_NODES, 64 << min(depth, MOST_DOUBLINGS), MOST_NODES if nodes is None else nodes + 1)
     slots = min(most * game.rules.max_moves, MOST_SLOTS) + game.rules.max_moves
-    keys, nodes, children, visits = np.zeros((4, 2 * most), np.int64)
+    keys, firsts, children, visits = np.zeros((4, 2 * most), np.int64)
     move, tried = np.zeros((2, slots), np.int64)
     total, guess, prior = np.zeros((3, slots))
     used, trail = np.zeros(3, np.int64), np.zeros((3, LONGEST), np.int64)
     row = np.zeros(game.rules.width, np.int64)
     return Memory(
-        keys, nodes, children, visits, used, move, tried, total, guess, prior, trail, row, *game.buffers()
+        keys, firsts, children, visits, used, move, tried, total, guess, prior, trail, row, *game.buffers()
     )  # fmt: skip
 
 
