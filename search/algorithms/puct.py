@@ -28,7 +28,7 @@ TEMPERATURE = 0.25
 @kernel
 def select(memory, place, exploration):
     best, bound = np.int64(-1), -np.inf
-    first, last = memory.nodes[place], memory.nodes[place] + memory.children[place]
+    first, last = memory.start[place], memory.start[place] + memory.children[place]
     for slot in range(first, last):
         curious = exploration * memory.prior[slot] * np.sqrt(memory.visits[place] + 1) / (1 + memory.tried[slot])
         upper = worth(memory, slot) + curious

@@ -23,7 +23,7 @@ from deltaw.search.tree.stack import opinion
 @kernel
 def select(memory, place, exploration):
     best, bound = np.int64(-1), -np.inf
-    first, last = memory.nodes[place], memory.nodes[place] + memory.children[place]
+    first, last = memory.start[place], memory.start[place] + memory.children[place]
     for slot in range(first, last):
         if memory.tried[slot] == 0:
             return slot

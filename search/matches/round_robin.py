@@ -48,7 +48,7 @@ def run(game: Game, texts: Sequence[str], options: Any) -> int:
         played = int((tables.played > 0).sum()) // 2
         print(f"interrupted after {played} of {len(pairings(names))} pairings", file=sys.stderr)
         if played >= len(names) - 1:
-            report(game, standings(game, names, tables, options.seed), options)
+            report(game, standings(game, names, tables, options.seed), options, whole=False)
         return INTERRUPTED
     report(game, result, options)
     return 0
@@ -68,10 +68,9 @@ def _check(game: Game, options: Any) -> None:
         check_picture(options.plot)
 
 
-def report(game: Game, result: LeagueResult, options: Any) -> None:
-    """The result on stdout, and as a picture where one is wanted."""
+def report(game: Game, result: LeagueResult, options: Any, whole: bool = True) -> None:
+    """The result on stdout, and as a picture where one is wanted; the theory of a `whole` league alone."""
     title = f"{game.title}: a league of {len(result.names)}"
-    whole = all(n for i, row in enumerate(result.played) for j, n in enumerate(row) if i != j)
     theory = empirical_game(result, options.seed) if options.theory and whole else None
     if options.json:
         told = {} if theory is None else {"theory": theory._asdict()}

@@ -48,7 +48,7 @@ class Memory(NamedTuple):
 
     keys: np.ndarray
     """int64 [table]: what the node in this place of the table stands for; 0: nothing"""
-    nodes: np.ndarray
+    start: np.ndarray
     """int64 [table]: its first slot"""
     children: np.ndarray
     """int64 [table]: how many slots it has"""
@@ -83,13 +83,13 @@ PLACES, SLOTS, SEATS = range(3)
 def make_tree(game: Game, depth: int, nodes: int | None) -> Memory:
     most = min(MOST_NODES, 64 << min(depth, MOST_DOUBLINGS), MOST_NODES if nodes is None else nodes + 1)
     slots = min(most * game.rules.max_moves, MOST_SLOTS) + game.rules.max_moves
-    keys, firsts, children, visits = np.zeros((4, 2 * most), np.int64)
+    keys, start, children, visits = np.zeros((4, 2 * most), np.int64)
     move, tried = np.zeros((2, slots), np.int64)
     total, guess, prior = np.zeros((3, slots))
     used, trail = np.zeros(3, np.int64), np.zeros((3, LONGEST), np.int64)
     row = np.zeros(game.rules.width, np.int64)
     return Memory(
-        keys, firsts, children, visits, used, move, tried, total, guess, prior, trail, row, *game.buffers()
+        keys, start, children, visits, used, move, tried, total, guess, prior, trail, row, *game.buffers()
     )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def add_node(rules, expand_node, leaf, state, key, place, stack):
     n = paths.expand(rules, path_in(stack.control), state, memory.moves, memory.rows)
     has_room = 2 * memory.used[NODE] < len(memory.keys) and first + n + rules.max_moves <= len(memory.move)
     if memory.keys[place] == 0 and has_room:
-        memory.keys[place], memory.nodes[place], memory.children[place], memory.visits[place] = key, first, n, 0
+        memory.keys[place], memory.start[place], memory.children[place], memory.visits[place] = key, first, n, 0
         memory.used[NODE] += 1
         memory.used[SLOT] += n
     memory.move[first : first + n] = memory.moves[:n]
@@ -224,7 +224,7 @@ def kernels(select: Any, expand_node: Any) -> tuple[Any, Any]:
         grow_tree(rules, select, expand_node, leaf, state, depth, options, stack)
         _, place = place_of(rules, state, stack)
         for i in range(n):
-            values[i] = worth(memory, memory.nodes[place] + i)
+            values[i] = worth(memory, memory.start[place] + i)
 
     @kernel
     def run(rules, leaf, visitor, state, depth, alpha, beta, me, options, stack):

@@ -20,7 +20,7 @@ from deltaw.envs.errors import InputError
 from deltaw.search import equilibrium
 from deltaw.search.equilibria.cfr import DISCOUNTS, Cfr
 from deltaw.search.equilibria.external_sampling import ExternalSampling
-from deltaw.search.equilibria.pimc import determinized
+from deltaw.search.equilibria.pimc import average_worlds, determinized
 from deltaw.search.equilibria.tree import (
     END,
     best_response,
@@ -33,7 +33,10 @@ from deltaw.search.equilibria.tree import (
 )
 from deltaw.search.matches.match import match
 from deltaw.search.players.find import find_player
+from deltaw.search.players.how import How, Limits
 from deltaw.search.players.players import Decisions
+from deltaw.search.players.plies import WORLDS
+from deltaw.search.players.searching_player import Searcher
 
 KUHN, LEDUC, LIAR = "kuhn_poker", "leduc_poker", "liars_dice"
 VALUES = {KUHN: -1 / 18, LEDUC: -0.085606424078, LIAR: -0.027131782945736}
@@ -257,6 +260,26 @@ def test_bad_words_are_one_line(words, message, capsys):
     status, out, err = call(equilibrium.main, words, capsys)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+# --- determinization by sampling --------------------------------------------------------------------------------------
+
+
+def test_sampled_determinization_is_the_exact_one_on_average():
+    """A search of worlds that `determinize` deals, and the tree, which weighs the nodes of a set by the deal."""
+    kuhn, words = flat(KUHN), 20
+    nodes, gain = len(kuhn.tree.mover), np.zeros(len(kuhn.moves))
+    dealt = np.empty(nodes)
+    average_worlds(kuhn.tree, dealt, np.empty(nodes), gain)
+    how = How(algorithm="negamax", limits=Limits(depth=4))
+    searcher = Searcher(kuhn.game, kuhn.game.baselines["zero"], how, fresh=True)
+    for i, state in enumerate(kuhn.states):
+        slots = range(kuhn.tree.start[i], kuhn.tree.start[i + 1])
+        weight = dealt[kuhn.tree.slot == kuhn.tree.start[i]].sum()
+        found = [{m.move: m.value for m in searcher.search(state, full=True, word=w).ranked} for w in range(words)]
+        for slot in slots:
+            mean = np.mean([values[int(kuhn.moves[slot])] for values in found])
+            assert mean == pytest.approx(gain[slot] / weight, abs=4 * 2 / np.sqrt(words * WORLDS))
 
 
 # --- the player -------------------------------------------------------------------------------------------------------
