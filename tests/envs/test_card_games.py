@@ -13,6 +13,7 @@ from game_names import EVERY_GAME
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.envs.fronts.front import BoardGameEnv
+from deltaw.envs.fronts.versus import VersusEnv
 
 HIDDEN = [name for name in EVERY_GAME if games.load(name).rules.hidden]
 NUM_GAMES = 500
@@ -112,6 +113,26 @@ def test_random_play_sees_nothing_that_is_hidden(name):
             assert env.observation().tobytes() == views[key][0]
             *_, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
     assert sum(len(states) > 1 for states in worlds.values()) > 0.7 * len(worlds)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_an_agent_never_sees_the_view_of_another(name, aec):
+    """At the end of a game against an opponent, and in PettingZoo at every turn."""
+    game, rng, ends = games.load(name), np.random.default_rng(1), 0
+    env, table = VersusEnv(game), aec.raw_env(game)
+    for seed in range(60):
+        observation, info = env.reset(seed=seed)
+        while info["action_mask"].any():
+            observation, _, _, _, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+        assert observation.any() == (env.mover == info["seat"])
+        ends += not observation.any()
+        table.reset(seed=seed)
+        while not any(table.terminations.values()):
+            for agent in table.possible_agents:
+                assert table.observe(agent)["observation"].any() == (agent == table.agent_selection)
+            mask = table.observe(table.agent_selection)["action_mask"]
+            table.step(rng.choice(np.flatnonzero(mask)))
+    assert 0 < ends < 60
 
 
 def view_of(game, state):
