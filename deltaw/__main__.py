@@ -14,7 +14,7 @@ COMMANDS = {
     "deltaw.learn": ("train", "export", "report", "plot", "adapt"),
     "deltaw.search": (
         "play", "serve", "analyze", "arena", "league", "record", "build",
-        "oracle", "exhaustive", "picture", "lines", "spiel", "uci",
+        "oracle", "exhaustive", "equilibrium", "theory", "picture", "lines", "spiel", "uci",
     ),
     "deltaw.envs": ("perft",),
 }  # fmt: skip

@@ -54,9 +54,9 @@ class Rules(NamedTuple):
     """chance(state, i) -> (State, probability)"""
     features: Any
     """features(state, spec int64 [..], index int32 [A], value float32 [A]) -> n: the active features of the mover's
-    view, indices strictly increasing; `spec` belongs to a FeatureSet; the same before and after the dice. Where spec[0]
-    is TUPLES, the active entries of an n-tuple network (`envs/tuples.py`), in the tables' order; an index may then
-    occur more than once"""
+    view, indices strictly increasing; `spec` belongs to a FeatureSet; the same before and after the dice
+    (a card that is dealt may be seen). Where spec[0] is TUPLES, the active entries of an n-tuple network
+    (`envs/tuples.py`), in the tables' order; an index may then occur more than once"""
     weigh: Any
     """weigh(state, spec int64 [..], weight float32 [F + 1], index int32 [A], value float32 [A]) -> float64: the sum of
     the active features' values times their weights, and the last weight; index and value are scratch; default: by
@@ -243,6 +243,8 @@ class Game:
     """whether a move is a column in which a piece falls: the first row of cells is then the lowest"""
     dice: str | None = None
     """the State's field that numbers what the mover rolled, 0 before; None: chance events are no dice of his"""
+    win_names: dict[int, str] = field(default_factory=dict)
+    """what wins of several points are called, where players have words for them: {2: "gammon"}"""
     solved_from: int = 0
     """first ply whose positions are solved in a fraction of a second, for a game with a solver"""
     symmetries: np.ndarray | None = None

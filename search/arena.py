@@ -87,6 +87,7 @@ def parser() -> Parser:
     p.add_argument("--slots", type=int, default=SLOTS, help="games side by side (default %(default)s)")
     p.add_argument("--threads", type=int, help="default: one a core; changes no result")
     p.add_argument("--plot", metavar="FILE", help="of a round robin: draw the cross table as .png, .svg or .pdf")
+    p.add_argument("--theory", action="store_true", help="of a round robin: Nash mixture, alpha-rank and cycles")
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
     return p
 
@@ -105,6 +106,8 @@ def main(argv: list[str] | None = None) -> int:
         parser().error("the following arguments are required: second")
     if options.plot:
         raise InputError("--plot draws the cross table of a round robin: name at least three players")
+    if options.theory:
+        raise InputError("--theory is about a round robin: name at least three players")
     options.games = GAMES if options.games is None else options.games
     candidates = 0 if options.full_width else options.candidates
     check_two_players(game, "a match")
@@ -285,7 +288,8 @@ def outcome_name(game: Game, value: int) -> str:
     """What a win of this size is called."""
     if max(game.rules.outcomes) == 1:
         return "wins : losses"
-    return {1: "single games", 2: "gammons", 3: "backgammons"}.get(value, f"games by {value}") + " won : lost"
+    names = {1: "single games"} | {size: f"{name}s" for size, name in game.win_names.items()} if game.win_names else {}
+    return names.get(value, f"games by {value}") + " won : lost"
 
 
 def _number(error: float, digits: int = 4) -> str:

@@ -2,6 +2,7 @@
 
     deltaw league othello outputs/RUN/past positional mobility --games 100
     deltaw league connect_four A.safetensors B.safetensors@depth=4 points_2
+    deltaw league othello positional mobility FILE.safetensors --theory     whom to choose where players beat in circles
     deltaw arena backgammon network linear pubeval --plot league.png        the same, from the arena
 
 How the ratings are made is told in `search/matches/league.py`.
@@ -31,6 +32,7 @@ def parser() -> Parser:
     p.add_argument("--seed", type=int, default=0, help="of dice and openings (default %(default)s)")
     p.add_argument("--threads", type=int, help="default: one a core; changes no result")
     p.add_argument("--plot", metavar="FILE", help="draw the cross table: .png, .svg or .pdf")
+    p.add_argument("--theory", action="store_true", help="add Nash mixture, alpha-rank and cycles (extra `theory`)")
     p.add_argument("--json", action="store_true", help="one JSON object on stdout instead of a table")
     return p
 

@@ -40,7 +40,7 @@ from deltaw.envs.record import (
     read_event,
     write_games,
 )
-from deltaw.search.analysis.answers import SIZES, named_chances
+from deltaw.search.analysis.answers import named_chances
 from deltaw.search.analysis.batch import read_position, roll_of, shielded
 from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
 from deltaw.search.databases.database import BEAROFF, find_databases, load_databases
@@ -212,7 +212,7 @@ def roll(table: Table, now: Course, who: str) -> Course:
         i = int(random.choice(len(chances), p=np.array(chances) / sum(chances)))
     else:
         i = int(random.integers(2**63))
-    table.write(f"{who} {table.game.chance_text(now.state, i)}.")
+    table.write("Cards are dealt." if rules.hidden else f"{who} {table.game.chance_text(now.state, i)}.")
     return follow(table.game, now, Event(True, i))
 
 
@@ -238,8 +238,8 @@ def finish(table: Table, now: Course, person: int) -> tuple[float, ...]:
     elif mine[0] == 0:
         table.write(f"{'A draw' if drawn else 'The game is too long: a draw'}. {score_text(table)}")
     else:
-        size = SIZES.get(int(abs(mine[0])), f"win by {abs(mine[0]):g}")
-        how = f" a {size} ({abs(mine[0]):g} points)" if size else ""
+        size = table.game.win_names.get(int(abs(mine[0])), "game")
+        how = f" a {size} ({abs(mine[0]):g} points)" if abs(mine[0]) > 1 else ""
         table.write(f"{'You win' if mine[0] > 0 else 'The opponent wins'}{how}. {score_text(table)}")
     return mine
 
@@ -372,7 +372,7 @@ def think(table: Table, now: Course) -> None:
     value, chances = table.agent.value(now.state, now.path)
     table.write(f"With the best move this is worth {value:+.3f} to you.")
     if chances is not None:
-        named = named_chances(table.game.rules.outcomes, chances)
+        named = named_chances(table.game, chances)
         texts = [f"{name.replace('_', ' ')} {100 * p:.1f} %" for name, p in named.items()]
         table.write(f"Chances: {', '.join(texts)}.")
 

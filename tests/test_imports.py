@@ -20,8 +20,8 @@ FORBIDDEN = {
 }
 ORDER = {
     "search": (
-        "terminal", "evaluators", "tree", "algorithms", "solvers", "databases", "players", "matches", "analysis",
-        "doors",
+        "terminal", "equilibria", "evaluators", "tree", "algorithms", "solvers", "databases", "players", "matches",
+        "analysis", "doors",
     ),
     "learn": (
         "workers", "steps", "weights", "strategies", "selfplay", "automata", "bootstrapping", "run", "learners",

@@ -132,11 +132,14 @@ class raw_env(AECEnv):
         self.infos = {agent: {"mover": self.front.mover} for agent in self.agents}
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        """What an agent sees; new arrays at every call."""
-        mask = self.front.action_masks().astype(np.int8)
+        """What an agent sees; new arrays at every call. In a game with hidden cards the view is the mover's alone, and
+        the others' observations are zeros."""
+        mask, observation = self.front.action_masks().astype(np.int8), self.front.observation()
         if self.possible_agents.index(agent) != self.front.mover:
             mask[:] = 0
-        return {"observation": self.front.observation(), "action_mask": mask}
+            if self.front.game.rules.hidden:
+                observation[:] = 0.0
+        return {"observation": observation, "action_mask": mask}
 
     def render(self) -> Any:
         """The board as text (`ansi`) or as uint8 [H, W, 3] (`rgb_array`); None without a render mode."""

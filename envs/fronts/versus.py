@@ -84,6 +84,14 @@ class VersusEnv(BoardGameEnv):
         over, truncated = self._let_opponents_play()
         return self.observation(), self.payoff(self._agent_seat), over, truncated, self._info()
 
+    def observation(self) -> np.ndarray:
+        """What the agent sees. Zeros where a game with hidden cards has ended on an opponent's turn: the view would be
+        the opponent's."""
+        observation = super().observation()
+        if self._game.rules.hidden and self.mover != self._agent_seat:
+            observation[:] = 0.0
+        return observation
+
     @property
     def _seats(self) -> tuple[int | None, ...]:
         return (*range(self._game.rules.num_players), None)

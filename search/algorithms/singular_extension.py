@@ -138,5 +138,6 @@ ALGORITHM = Algorithm(
     exact=False,
     check=check,
     extra=lambda options: options.extensions,
-    memory=lambda game, depth: NOBODY,  # who hears of the reduced searches; a kernel that named him could not be cached
+    # who hears of the reduced searches; a kernel that named him could not be cached
+    memory=lambda game, depth, nodes: NOBODY,
 )

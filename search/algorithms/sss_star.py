@@ -58,7 +58,7 @@ class Open(NamedTuple):
     """float64 [C]: h"""
 
 
-def make_open(game: Game, depth: int) -> Open:
+def make_open(game: Game, depth: int, nodes: int | None = None) -> Open:
     """An empty list for searches `depth` deep. Raises InputError where it could outgrow the memory of the machine."""
     moves, own = game.rules.max_moves, (depth + 1) // 2
     needed = moves**own * 8 * (PATH + depth + 1)

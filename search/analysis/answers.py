@@ -27,8 +27,6 @@ DIGITS = 6
 TABLE_MOVES = 10
 """rows of a table unless more are asked for"""
 
-SIZES = {1: "", 2: "gammon", 3: "backgammon"}
-"""words for outcomes of more than one point"""
 SHORT = {"win_gammon": "G", "win_backgammon": "BG", "lose_gammon": "G", "lose_backgammon": "BG"}
 """heads of narrow columns"""
 
@@ -54,13 +52,13 @@ def rounded(number: float) -> float:
 # --- by plies and by a search -----------------------------------------------------------------------------------------
 
 
-def named_chances(outcomes: Sequence[int], chances: Sequence[float]) -> dict[str, float]:
-    """`win`, `draw`, `lose`, and `win_gammon` ... for outcomes of more points: each is the chance of at least so
-    many."""
-    named = {}
+def named_chances(game: Game, chances: Sequence[float]) -> dict[str, float]:
+    """`win`, `draw`, `lose`, and `win_gammon` or `win_5` ... for outcomes of more points: each is the chance of at
+    least so many."""
+    named, outcomes = {}, game.rules.outcomes
     for side, sign in (("win", 1), ("lose", -1)):
         for size in sorted({abs(outcome) for outcome in outcomes} - {0}):
-            word = SIZES.get(size, str(size))
+            word = game.win_names.get(size, "" if size == 1 else str(size))
             at_least = sum(p for outcome, p in zip(outcomes, chances, strict=True) if sign * outcome >= size)
             named[f"{side}_{word}" if word else side] = at_least
     if 0 in outcomes:
@@ -93,7 +91,7 @@ class AgentAnswers:
     def _worth(self, found: Judgement | RootMove) -> dict[str, Any]:
         worth: dict[str, Any] = {"equity": None if found.value is None else rounded(found.value)}
         if found.chances is not None:
-            named = named_chances(self.game.rules.outcomes, found.chances)
+            named = named_chances(self.game, found.chances)
             worth["chances"] = {name: rounded(p) for name, p in named.items()}
         return worth
 
@@ -124,7 +122,7 @@ class AgentAnswers:
         else:
             table = empty_table(f"{self.game.title}: the best plays", "", "move", "equity", *heads, "plies")
             _add_moves(table, found.moves[:top], lambda move: (*self._worth_texts(move, groups), str(move.depth)))
-        if any(len(names) > 1 for names in groups):
+        if self.game.win_names:
             table.caption = "G: gammons, BG: backgammons; each chance includes the larger wins or losses"
         return [table, *more(len(found.moves), top)]
 
@@ -143,15 +141,14 @@ class AgentAnswers:
 
     def _chance_groups(self) -> list[list[str]]:
         """Names of the chances, one list a column: those of winning, of losing, and a draw."""
-        outcomes = self.game.rules.outcomes
-        named = named_chances(outcomes, [0.0] * len(outcomes))
+        named = named_chances(self.game, [0.0] * len(self.game.rules.outcomes))
         columns = [[name for name in named if name.startswith(side)] for side in ("win", "lose", "draw")]
         return [names for names in columns if names]
 
     def _worth_texts(self, found: Judgement | RootMove, groups: Sequence[Sequence[str]]) -> list[str]:
         texts = ["-" if found.value is None else f"{found.value:+.4f}"]
         if found.chances is not None:
-            named = named_chances(self.game.rules.outcomes, found.chances)
+            named = named_chances(self.game, found.chances)
             texts += ["".join(f"{100 * named[name]:5.1f}" for name in names) + "  " for names in groups]
         return texts
 

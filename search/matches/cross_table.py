@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,9 @@ def check_picture(path: str) -> None:
         raise InputError(f"cannot write {path}: there is no folder {Path(path).parent}")
 
 
-def draw(result: LeagueResult, title: str, path: str) -> None:
-    """Write the picture. The colour of a cell shows the score of the row's player against the column's. Raises
-    InputError."""
+def draw(result: LeagueResult, title: str, path: str, shares_of: Sequence[float] | None = None) -> None:
+    """Write the picture. The colour of a cell shows the score of the row's player against the column's; `shares_of`:
+    of each player in a Nash mixture. Raises InputError."""
     players = len(result.names)
     side = INCHES_A_PLAYER * players + MARGIN_INCHES
     figure = Figure(figsize=(side + 1.2, side), layout="constrained")
@@ -41,7 +42,10 @@ def draw(result: LeagueResult, title: str, path: str) -> None:
                 j, i, cell(result, i, j), ha="center", va="center", fontsize=8, color="white" if dark else "black"
             )
     axes.set_xticks(range(players), result.names, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(players), [f"{result.names[i]}\n{rating_text(result, i)}" for i in range(players)])
+    labels = [f"{result.names[i]}\n{rating_text(result, i)}" for i in range(players)]
+    if shares_of is not None:
+        labels = [f"{label}\nNash {100 * share:.0f} %" for label, share in zip(labels, shares_of, strict=True)]
+    axes.set_yticks(range(players), labels)
     axes.set_title(title)
     figure.colorbar(image, label="the row's share of the games, draws half", shrink=0.8)
     try:

@@ -16,6 +16,7 @@ from deltaw.search.evaluators.onnx_file import OnnxEvaluator
 from deltaw.search.evaluators.uci_engine import UciEngine
 from deltaw.search.players.how import UNSAID, How, check_plies
 from deltaw.search.players.players import (
+    EQUILIBRIUM,
     GNUBG,
     PERFECT,
     RANDOM,
@@ -33,14 +34,16 @@ def player_names(game: Game) -> list[str]:
     """Names that `find_player` knows, besides files."""
     gnubg = [GNUBG] if game.name == "backgammon" else []
     perfect = [PERFECT] if game.rules.max_chance == 0 and game.rules.num_players == 2 else []
-    return [*shipped(game), *game.baselines, RANDOM, *perfect, *gnubg]
+    equilibrium = [EQUILIBRIUM] if game.rules.hidden and game.rules.num_players == 2 else []
+    return [*shipped(game), *game.baselines, RANDOM, *perfect, *equilibrium, *gnubg]
 
 
 def find_player(
     game: Game, text: str, plies: int = 1, candidates: int = CANDIDATES, threads: int | None = None
 ) -> Player:
-    """The player that `text` names (see `search/players/spec.py`): random, perfect, a baseline, a shipped evaluator, an
-    evaluator file, a UCI engine, or gnubg; `plies` where the text says nothing about it. Raises InputError."""
+    """The player that `text` names (see `search/players/spec.py`): random, perfect, equilibrium, a baseline, a shipped
+    evaluator, an evaluator file, a UCI engine, or gnubg; `plies` where the text says nothing about it. Raises
+    InputError."""
     spec = parse_player(text)
     how, known = spec.how.or_plies(plies)._replace(candidates=candidates), player_names(game)
     if spec.name == PERFECT and PERFECT not in known:
@@ -49,7 +52,7 @@ def find_player(
         raise InputError(
             f"no player {spec.name!r} for {game.name}: name an evaluator file or one of {', '.join(known)}"
         )
-    if spec.name in (RANDOM, GNUBG, PERFECT) and spec.name not in game.baselines:
+    if spec.name in (RANDOM, GNUBG, PERFECT, EQUILIBRIUM) and spec.name not in game.baselines:
         return _special_player(game, spec, how.plies or plies, threads)
     if how.searches and plies > 1:
         raise InputError(f"{text} searches: {plies} plies do not belong to it")
@@ -59,16 +62,20 @@ def find_player(
 def plies_of(text: str, plies: int) -> int:
     """So many plies, if the player that `text` names looks ahead by plies; else 1."""
     spec = parse_player(text)
-    return 1 if spec.how.searches or spec.is_uci or spec.name in (RANDOM, PERFECT) else plies
+    return 1 if spec.how.searches or spec.is_uci or spec.name in (RANDOM, PERFECT, EQUILIBRIUM) else plies
 
 
 def _special_player(game: Game, spec: PlayerSpec, plies: int, threads: int | None) -> Player:
     """A player that is no evaluator."""
     check_plies(plies)
-    if spec.settings or (spec.name == PERFECT and plies > 1):
+    if spec.settings or (spec.name in (PERFECT, EQUILIBRIUM) and plies > 1):
         raise InputError(f"{spec.name} takes no such settings: {spec.settings or f'{plies} plies'}")
     if spec.name == PERFECT:
         return _find_perfect(game, threads)
+    if spec.name == EQUILIBRIUM:
+        from deltaw.search.players.equilibrium_player import EquilibriumPlayer
+
+        return EquilibriumPlayer(game)
     if spec.name == GNUBG:
         from deltaw.search.players.gnubg import GnubgPlayer
 

@@ -33,7 +33,7 @@ from deltaw.search.players.plies import (
 from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import RootMove, SearchResult
 
-RANDOM, GNUBG, PERFECT = "random", "gnubg", "perfect"
+RANDOM, GNUBG, PERFECT, EQUILIBRIUM = "random", "gnubg", "perfect", "equilibrium"
 """players that are no evaluators"""
 
 

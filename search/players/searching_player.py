@@ -110,6 +110,7 @@ class Searcher:
         self.game, self.evaluator, self.limits, self._fresh = game, evaluator, how.limits, fresh
         self.algorithm = how.algorithm or default_algorithm(game)
         self._engine: Engine | None = None
+        self._one_tree = False  # whether the search draws its own worlds
         if self.algorithm == ENGINE:
             options = with_options(ENGINE, default_options(game), how.options)
             entries = table_size(how.limits) if fresh else DEFAULT_ENTRIES
@@ -119,6 +120,7 @@ class Searcher:
             self._options = with_options(own.name, own.options, how.options)
             if own.check is not None:
                 own.check(self._options)
+            self._one_tree = own.root is not None
 
     def search(
         self, state: Any, path: np.ndarray | None = None, *, full: bool = False, ties: bool = False, word: int = 0
@@ -126,16 +128,19 @@ class Searcher:
         """The best move of the running game `state`, to which it has come by `path`, within the limits; with `full` the
         value of every move, with `ties` all best moves. Where the game hides something, `word` decides which worlds are
         searched. Raises InputError for negative limits."""
-        if self.game.rules.hidden and self.game.rules.num_chance(state) == 0:
+        if not self._one_tree and self.game.rules.hidden and self.game.rules.num_chance(state) == 0:
             return self._search_worlds(state, path, word)
-        return self._search(state, path, self.limits, full=full, ties=ties)
+        return self._search(state, path, self.limits, word=word, full=full, ties=ties)
 
-    def _search(self, state: Any, path: np.ndarray | None, limits: Limits, **wanted: bool) -> SearchResult:
+    def _search(
+        self, state: Any, path: np.ndarray | None, limits: Limits, *, word: int = 0, **wanted: bool
+    ) -> SearchResult:
         if self._engine is None:
             depth = DEPTH if limits.seconds is None and limits.nodes is None else DEEP_ENOUGH
             limits = limits if limits.depth is not None else limits._replace(depth=depth)
             found = (self.game, self.evaluator, state, self.algorithm)
-            return search(*found, **limits._asdict(), options=self._options, full=wanted["full"], path=path)
+            options = self._options._replace(seed=word) if self._one_tree else self._options
+            return search(*found, **limits._asdict(), options=options, full=wanted["full"], path=path)
         if self._fresh:
             self._engine.forget()
         limits = Limits(seconds=SECONDS) if limits == NO_LIMITS else limits

@@ -9,6 +9,7 @@
     network@algorithm=alphabeta,depth=4
     network@depth=8,quiet_plies=0  the search's own options: here the engine without quiescence
     network@book=FILE.bin,depth=8  an opening book in Polyglot format is asked first
+    equilibrium                    of a small game with hidden cards (`search/players/equilibrium_player.py`)
     uci:stockfish@elo=1400         a UCI engine, with options of its own (`search/evaluators/uci_engine.py`)
     uci:PROGRAM@seconds=0.1,skill=3
 

@@ -7,7 +7,7 @@ from typing import Any
 
 DOUBTFUL, BAD, VERY_BAD = 0.04, 0.08, 0.16
 """losses, in outcome units, from which a move is called so (gnubg's limits for money games)"""
-LEFT = ("move", "best moves", "player", "played", "best", "position")
+LEFT = ("move", "best moves", "player", "played", "best", "position", "what the player sees")
 """heads of columns of text"""
 
 

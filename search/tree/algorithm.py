@@ -33,6 +33,7 @@ from deltaw.envs.path import expand, follow, make_path, outcome, reach
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.deep import Deep, deep
+from deltaw.search.tree.monte_carlo import SIMULATION
 from deltaw.search.tree.stack import (
     DEEPEST,
     NOBODY,
@@ -73,12 +74,16 @@ class Algorithm(NamedTuple):
     """wants a leaf that values a state for everybody: leaf.evaluate(rules, leaf.weights, state, work, out
     [num_players], the mover first)"""
     memory: Any = None
-    """memory(game, depth) -> `stack.memory`, for an algorithm that needs memory of its own; raises InputError where it
-    would be too much"""
+    """memory(game, depth, nodes) -> `stack.memory`, for an algorithm that needs memory of its own; nodes: the limit, or
+    None; raises InputError where it would be too much"""
     extra: Any = None
     """extra(options) -> plies beyond the depth that a line may be searched: the stack has as many rows more"""
     check: Any = None
     """check(options): raises InputError for knobs that make no sense"""
+    root: Any = None
+    """kernel with the arguments of `search_root` in its place, for an algorithm that searches all moves of the root in
+    one tree (`search/tree/monte_carlo.py`); its answer is good whenever it is stopped, and it deals by itself what the
+    mover does not see"""
 
 
 class RootMove(NamedTuple):
@@ -216,7 +221,7 @@ def make_setup(
         rows=algorithm.rows,
         scores=algorithm.scores,
         table=table if algorithm.table else (),
-        memory=algorithm.memory(game, depth) if algorithm.memory is not None else (),
+        memory=algorithm.memory(game, depth, nodes) if algorithm.memory is not None else (),
     )
     return Setup(game, algorithm, leaf, visitor, options, stack, make_path(game.rules) if path is None else path)
 
@@ -274,14 +279,15 @@ class _Root(NamedTuple):
 def _search_root(
     setup: Setup, root: _Root, state: Any, depth: int, first: int, full: bool, seconds: float | None
 ) -> int:
-    """`search_root` under supervision; the number of moves, or 0 if it was stopped."""
+    """`search_root` under supervision; the number of moves, or 0 if it was stopped and has no answer."""
     rules, algorithm = setup.game.rules, setup.algorithm
     arguments = (setup.deep.leaf, setup.visitor, state, np.int64(depth), setup.options, setup.stack, *root[:2])
     follow(rules, path_in(setup.stack.control), setup.path)
     n = node_results(rules, state, *root[:2], setup.stack)  # so that a large generator is not compiled once more
     ordered = (np.int64(n), np.int64(first), full, root.values)
-    supervised(setup.stack.control, seconds, search_root, rules, algorithm.run, *arguments, *ordered)
-    return 0 if stopped(setup.stack.control) else int(n)
+    entry = algorithm.root or search_root
+    supervised(setup.stack.control, seconds, entry, rules, algorithm.run, *arguments, *ordered)
+    return 0 if stopped(setup.stack.control) and algorithm.root is None else int(n)
 
 
 def _ranked(root: _Root, n: int) -> tuple[RootMove, ...]:
@@ -328,7 +334,8 @@ def search(
     if depth == 0 or outcome(game.rules, setup.path, state)[0] or game.rules.num_chance(state) > 0:
         return _result(setup, state, (), evaluate_state(setup, state, depth), depth, depth, start)
     limited = seconds is not None or nodes is not None
-    found = _descend(setup, state, depth, range(1, depth + 1) if limited else (depth,), start, seconds, full)
+    levels = range(1, depth + 1) if limited and setup.algorithm.root is None else (depth,)
+    found = _descend(setup, state, depth, levels, start, seconds, full)
     if found is None:
         return _unsearched(setup, state, depth, start)
     return found
@@ -351,13 +358,21 @@ def _descend(
         values = root.values[:n]
         first = int(np.argmax(values))
         best = tuple(int(move) for move in root.moves[:n][values >= values[first] - TIED])
-        found = _result(setup, state, best, float(values[first]), level, depth, start)
+        found = _result(setup, state, best, float(values[first]), _reached(setup, level), depth, start)
         found = found._replace(ranked=_ranked(root, n) if full else ())
-        found = _with_variation(setup, state, found, known, start, seconds)
+        if setup.algorithm.root is None:
+            found = _with_variation(setup, state, found, known, start, seconds)
         known = found.variation
         if found.proven:  # nothing lies deeper
             break
     return found
+
+
+def _reached(setup: Setup, level: int) -> int:
+    """The level that has been searched: a search of one tree may have been stopped before it was done."""
+    if setup.algorithm.root is None:
+        return level
+    return max(0, int(setup.stack.memory.used[SIMULATION] // setup.options.simulations).bit_length() - 1)
 
 
 def _load(setup: Setup, root: _Root, state: Any) -> float:

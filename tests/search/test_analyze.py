@@ -250,7 +250,7 @@ def test_the_table_shows_the_best_moves(analyze, network):
     assert out.startswith(board_text)
     assert len(rows) == 4
     for number, (row, move) in enumerate(zip(rows, ranked, strict=False), 1):
-        chances = named_chances(BACKGAMMON.rules.outcomes, move.chances)
+        chances = named_chances(BACKGAMMON, move.chances)
         numbers = [f"{100 * chances[name]:.1f}" for name in chances]
         assert row == [str(number), *move.text.split(), f"{move.value:+.4f}", *numbers, "1"]
     assert "12 more; --top 16 shows all" in out
@@ -318,7 +318,7 @@ def test_positions_that_look_like_options(analyze):
 
 
 def test_named_chances_are_cumulative():
-    named = named_chances((-3, -2, -1, 1, 2, 3), (0.05, 0.1, 0.25, 0.3, 0.2, 0.1))
+    named = named_chances(BACKGAMMON, (0.05, 0.1, 0.25, 0.3, 0.2, 0.1))
     expected = {
         "win": 0.6,
         "win_gammon": 0.3,
@@ -328,7 +328,10 @@ def test_named_chances_are_cumulative():
         "lose_backgammon": 0.05,
     }
     assert named == pytest.approx(expected)
-    assert named_chances((-1, 0, 1), (0.2, 0.5, 0.3)) == pytest.approx({"win": 0.3, "draw": 0.5, "lose": 0.2})
+    plain = named_chances(games.load("tic_tac_toe"), (0.2, 0.5, 0.3))
+    assert plain == pytest.approx({"win": 0.3, "draw": 0.5, "lose": 0.2})
+    poker = named_chances(games.load("kuhn_poker"), (0.1, 0.2, 0.3, 0.4))
+    assert poker == pytest.approx({"win": 0.7, "win_2": 0.4, "lose": 0.3, "lose_2": 0.1})
 
 
 def test_bytes_that_are_no_text_are_a_bad_line(analyze, monkeypatch):

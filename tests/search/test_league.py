@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 
@@ -15,6 +16,8 @@ from deltaw.search import arena
 from deltaw.search import league as command
 from deltaw.search.evaluators.evaluator import make_evaluator, save_evaluator
 from deltaw.search.matches import league as rounds
+from deltaw.search.matches import round_robin
+from deltaw.search.matches.empirical_game import alpha_rank, empirical_game, lines, nash_mixture
 from deltaw.search.matches.league import cell, empty_tables, find_players, league, pairings, standings
 from deltaw.search.matches.match import match
 from deltaw.search.matches.ratings import PRIOR, bradley_terry
@@ -298,3 +301,95 @@ def test_interrupted_league_reports_what_was_played(capsys, monkeypatch, after):
     status, out, err = call(command.main, argv, capsys)
     assert (status, err) == (130, f"interrupted after {after} of 6 pairings\n")
     assert (out == "") == (after == 1)
+
+
+# --- the league as a game ---------------------------------------------------------------------------------------------
+
+
+def league_of(payoffs, error=0.01):
+    """A result with these mean points a game, in this order."""
+    payoffs = np.array(payoffs, float)
+    k, rows = len(payoffs), tuple(map(tuple, payoffs))
+    games_each = tuple(tuple(int(i != j) * 10 for j in range(k)) for i in range(k))
+    errors = tuple(tuple(None if i == j else error for j in range(k)) for i in range(k))
+    names = tuple("ABCDE"[:k])
+    return rounds.LeagueResult("nim", names, (0.0,) * k, (1.0,) * k, rows, games_each, rows, errors, 0)
+
+
+CIRCLE = np.array([[0, -1, 1], [1, 0, -1], [-1, 1, 0]], float)
+"""rock, paper, scissors"""
+COPIED = CIRCLE[np.ix_([0, 1, 2, 2], [0, 1, 2, 2])]
+"""with scissors twice"""
+ORDERED = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], float)[::-1, ::-1]
+"""the last one beats all"""
+
+
+def test_the_nash_mixture_of_greatest_entropy():
+    pytest.importorskip("scipy")
+    assert nash_mixture(COPIED) == pytest.approx([1 / 3, 1 / 3, 1 / 6, 1 / 6], abs=1e-6)
+    assert nash_mixture(ORDERED) == pytest.approx([0, 0, 1], abs=1e-4)
+    assert nash_mixture(np.zeros((3, 3))) == pytest.approx(np.full(3, 1 / 3))
+    for seed in range(5):  # nobody beats it
+        payoffs = np.random.default_rng(seed).normal(size=(6, 6))
+        payoffs -= payoffs.T
+        mixture = nash_mixture(payoffs)
+        assert mixture.sum() == pytest.approx(1)
+        assert (payoffs @ mixture).max() < 1e-4
+
+
+def test_alpha_rank_is_that_of_openspiel():
+    """On the game of T. A. Han et al. (2013), as in its alpharank_test.py; and in a circle all are alike."""
+    pytest.importorskip("quantecon")
+    r, t, p, s, delta, epsilon = 1.0, 2.0, 0.0, -1.0, 4.0, 0.25
+    han = np.array(
+        [
+            [r - epsilon / 2, r - epsilon, 0, s + delta - epsilon, r - epsilon],
+            [r, r, s, s, s],
+            [0, t, p, p, p],
+            [t - delta, t, p, p, p],
+            [r, t, p, p, p],
+        ]
+    )
+    known = [0.40966787, 0.07959841, 0.20506998, 0.08505983, 0.2206039]
+    assert alpha_rank(han, 20, 0.1) == pytest.approx(known, abs=1e-8)
+    assert alpha_rank(CIRCLE, 50, 1.0) == pytest.approx(np.full(3, 1 / 3))
+    assert alpha_rank(ORDERED, 50, 1.0) == pytest.approx([0, 0, 1], abs=1e-9)
+
+
+def test_a_circle_and_an_upset_are_told():
+    pytest.importorskip("quantecon")
+    found = empirical_game(league_of(0.4 * CIRCLE))
+    assert found.nash == pytest.approx([1 / 3] * 3, abs=1e-6)
+    assert all(low < 1 / 3 < high for low, high in zip(found.low, found.high, strict=True))
+    assert found.cycles == ((0, 2, 1),)
+    assert found.upsets == ((1, 0), (2, 1))
+    assert lines(league_of(CIRCLE), found)[-1] == "A beats C beats B beats A"
+    unsure = empirical_game(league_of(0.4 * CIRCLE, error=0.3))
+    assert (unsure.cycles, unsure.upsets) == ((), ())
+    assert unsure.high[0] - unsure.low[0] > 0.2
+    best = empirical_game(league_of(-ORDERED))
+    assert best.nash == pytest.approx([1, 0, 0], abs=1e-4)
+    assert (best.low[0], best.high[1]) == pytest.approx((1, 0), abs=1e-3)
+    assert lines(league_of(-ORDERED), best) == ["nobody beats a player who is rated higher, and there is no cycle"]
+
+
+def test_the_command_adds_the_theory(tmp_path, capsys):
+    pytest.importorskip("quantecon")
+    words = ["tic_tac_toe", "open_lines", "criteria", "--games", "20", "--theory", "--plot", str(tmp_path / "l.png")]
+    status, out, _ = call(command.main, words, capsys)
+    assert status == 0
+    assert "The league as a game" in out
+    status, out, _ = call(command.main, [*words[:6], "--json"], capsys)
+    theory = json.loads(out)["theory"]
+    assert sum(theory["nash"]) == pytest.approx(1)
+    assert len(theory["alpha_rank"]) == 3
+
+
+def test_theory_needs_errors_and_the_extra(capsys, monkeypatch):
+    if importlib.util.find_spec("quantecon"):
+        text = "tic_tac_toe open_lines criteria --games 2 --theory"
+        assert_one_line(command.main, text, "at least 4 games a pairing, not 2", capsys)
+    assert_one_line(arena.main, "nim random parity --theory", "name at least three players", capsys)
+    monkeypatch.setattr(round_robin, "find_spec", lambda name: None)
+    text = "tic_tac_toe open_lines criteria --games 20 --theory"
+    assert_one_line(command.main, text, 'pip install "deltaw[theory]"', capsys)

@@ -133,3 +133,14 @@ def test_what_exists_is_not_overwritten(tmp_path, capsys):
     assert main(["tic_tac_toe", "--record", str(path)], []) == 2
     assert "exists already" in capsys.readouterr().err
     assert path.read_text() == "mine\n"
+
+
+def test_a_hand_of_cards_is_played_without_showing_the_opponents(tmp_path, capsys):
+    said, (record,) = play("kuhn_poker", tmp_path / "games.jsonl", capsys, "--seat", "first", "--evaluator", "honest")
+    game = games.load("kuhn_poker")
+    theirs = game.format(final_state(game, record))[1]
+    assert "Cards are dealt." in said
+    assert "opponent's  ?" in said
+    assert said.count(f"opponent's  {theirs}") == 1  # at the end
+    assert "gammon" not in said
+    assert abs(record.payoffs[0]) in (1, 2)

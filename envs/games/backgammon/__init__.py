@@ -23,6 +23,7 @@ from deltaw.envs.rules import make_rules
 GAME = Game(
     name="backgammon",
     title="Backgammon",
+    win_names={2: "gammon", 3: "backgammon"},
     state=rules.State,
     rules=make_rules(
         rules.State,
