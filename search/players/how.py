@@ -41,6 +41,8 @@ class How(NamedTuple):
     limits: Limits = NO_LIMITS
     ties: bool = False
     """a player draws one of equally good moves by (seed, game, ply); else it plays the first"""
+    endgames: bool = False
+    """the engine asks the game's databases of endings (`search/databases/endings.py`)"""
 
     @property
     def searches(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from deltaw.envs.bits import WORLD, random_word
 from deltaw.envs.game import Baseline, Game
+from deltaw.search.databases.endings import known_endings
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.evaluators.named import leaf_of
@@ -22,6 +23,7 @@ from deltaw.search.players.players import Chosen, Decisions, Judgement, tie_word
 from deltaw.search.players.plies import WORLDS
 from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import RootMove, SearchResult, find_algorithm, search
+from deltaw.search.tree.deep import NOTHING, Known
 from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES
 
@@ -52,7 +54,8 @@ class SearchingPlayer:
         """`fresh`: each decision is searched from an empty table. Raises InputError where algorithm, evaluator and game
         do not fit."""
         self.game, self.name, self._ties = game, name, how.ties
-        self._workers: Workers[Searcher] = Workers(threads, lambda: Searcher(game, evaluator, how, fresh))
+        known = known_endings(game) if how.endgames else NOTHING
+        self._workers: Workers[Searcher] = Workers(threads, lambda: Searcher(game, evaluator, how, fresh, known))
         payoffs = isinstance(evaluator, Baseline) and evaluator.kind == "payoffs"
         self.leaf = None if payoffs else leaf_of(evaluator)
 
@@ -104,12 +107,15 @@ class SearchingPlayer:
 class Searcher:
     """Searches of one thread, with their memory. Raises InputError where algorithm, game and evaluator do not fit."""
 
-    def __init__(self, game: Game, evaluator: Evaluator | Baseline, how: How, fresh: bool) -> None:
+    def __init__(
+        self, game: Game, evaluator: Evaluator | Baseline, how: How, fresh: bool, known: Known = NOTHING
+    ) -> None:
         self.game, self.evaluator, self.limits, self._fresh = game, evaluator, how.limits, fresh
         self.algorithm = how.algorithm or default_algorithm(game)
         self._engine: Engine | None = None
         if self.algorithm == ENGINE:
-            self._engine = Engine(game, evaluator, entries=table_size(how.limits) if fresh else DEFAULT_ENTRIES)
+            entries = table_size(how.limits) if fresh else DEFAULT_ENTRIES
+            self._engine = Engine(game, evaluator, entries=entries, known=known)
         else:
             find_algorithm(self.algorithm, game)
 

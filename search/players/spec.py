@@ -7,6 +7,7 @@
     network@nodes=10000            ... as deep as 10,000 nodes reach; together with depth: whichever comes first
     network@seconds=0.1            ... as deep as a tenth of a second reaches: not repeatable
     network@algorithm=alphabeta,depth=4
+    network@depth=8,endgames=yes   the engine, which asks the databases of endings that it finds
     uci:stockfish@elo=1400         a UCI engine, with options of its own (`search/evaluators/uci_engine.py`)
     uci:PROGRAM@seconds=0.1,skill=3
 
@@ -25,10 +26,10 @@ from typing import NamedTuple
 from deltaw.envs.errors import InputError
 from deltaw.envs.texts import whole
 from deltaw.search.evaluators.named import FILES, UCI
-from deltaw.search.players.how import UNSAID, How, Limits
+from deltaw.search.players.how import ENGINE, UNSAID, How, Limits
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
-SETTINGS = ("plies", "ties", *SEARCH_SETTINGS)
+SETTINGS = ("plies", "ties", "endgames", *SEARCH_SETTINGS)
 UCI_LIMITS = {"depth": "depth", "nodes": "nodes", "seconds": "seconds", "movetime": "seconds"}
 """what limits a UCI engine, by our names; everything else that is set is an option of its own"""
 RANDOM_TIES = "random"
@@ -71,8 +72,17 @@ def parse_player(text: str) -> PlayerSpec:
     ties = values.get("ties", FIRST_TIE)
     if ties not in (RANDOM_TIES, FIRST_TIE):
         raise InputError(f"{text}: ties are broken by {FIRST_TIE} or {RANDOM_TIES}, not by {ties!r}")
+    endgames = values.get("endgames", "no")
+    if endgames not in ("yes", "no"):
+        raise InputError(f"{text}: endgames is yes or no, not {endgames!r}")
+    if endgames == "yes" and (
+        values.get("algorithm", ENGINE) != ENGINE or not any(k in values for k in SEARCH_SETTINGS)
+    ):
+        raise InputError(f"{text}: only the engine asks databases of endings; add depth, nodes or seconds")
     kept = ",".join(f"{key}={value}" for key, value in values.items() if key != "plies")
-    how = How(plies, algorithm=values.get("algorithm"), limits=limits, ties=ties == RANDOM_TIES)
+    how = How(
+        plies, algorithm=values.get("algorithm"), limits=limits, ties=ties == RANDOM_TIES, endgames=endgames == "yes"
+    )
     return PlayerSpec(name, how, kept)
 
 

@@ -6,6 +6,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.games.checkers import actions, rules
 from deltaw.envs.games.checkers.baselines import BASELINES
 from deltaw.envs.games.checkers.drawing import ansi, draw
+from deltaw.envs.games.checkers.endings import SLICES
 from deltaw.envs.games.checkers.features import FEATURE_SETS, features
 from deltaw.envs.games.checkers.notation import format_state, move_text, parse, read_move
 from deltaw.envs.games.checkers.pdn import PDN
@@ -60,5 +61,6 @@ GAME = Game(
     board=(8, 4),  # the dark squares of each row
     kinds=2,
     turned=True,
+    slices=SLICES,
     files={".pdn": PDN},
 )

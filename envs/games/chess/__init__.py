@@ -6,6 +6,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.games.chess import actions, captures, rules
 from deltaw.envs.games.chess.baselines import BASELINES
 from deltaw.envs.games.chess.drawing import ansi, draw
+from deltaw.envs.games.chess.endings import SLICES
 from deltaw.envs.games.chess.epd import parse
 from deltaw.envs.games.chess.features import FEATURE_SETS, features, weigh_places
 from deltaw.envs.games.chess.notation import EXAMPLE, format_state, move_text, read_move
@@ -71,5 +72,6 @@ GAME = Game(
         "danger_extension": 1,
         "late_moves": 3,
     },
+    slices=SLICES,
     files={".pgn": PGN},
 )
