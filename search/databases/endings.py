@@ -51,7 +51,7 @@ from deltaw.search.databases.database import (
     write_table,
 )
 from deltaw.search.evaluators.leaf import Leaf, certain
-from deltaw.search.tree.deep import NOTHING, Known
+from deltaw.search.tree.deep import Known
 
 CODES, BEGINS, FORMS = range(3)
 """rows of `Facts.slices`"""
@@ -300,10 +300,10 @@ def find_endings(game: Game) -> EndingDatabase | None:
     return make_endings(game, slices, covers=", ".join(database.description.covers for database in found))
 
 
-def known_endings(game: Game) -> Known:
+def known_endings(game: Game) -> Known | None:
     """What `find_endings` finds, as the engine asks it."""
     found = find_endings(game)
-    return NOTHING if found is None else as_known(found)
+    return None if found is None else as_known(found)
 
 
 def as_known(database: EndingDatabase) -> Known:

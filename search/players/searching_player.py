@@ -23,7 +23,7 @@ from deltaw.search.players.players import Chosen, Decisions, Judgement, tie_word
 from deltaw.search.players.plies import WORLDS
 from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import RootMove, SearchResult, find_algorithm, search
-from deltaw.search.tree.deep import NOTHING, Known
+from deltaw.search.tree.deep import Known
 from deltaw.search.tree.engine import DEEP_ENOUGH, Engine
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES
 
@@ -54,7 +54,7 @@ class SearchingPlayer:
         """`fresh`: each decision is searched from an empty table. Raises InputError where algorithm, evaluator and game
         do not fit."""
         self.game, self.name, self._ties = game, name, how.ties
-        known = known_endings(game) if how.endgames else NOTHING
+        known = known_endings(game) if how.endgames else None
         self._workers: Workers[Searcher] = Workers(threads, lambda: Searcher(game, evaluator, how, fresh, known))
         payoffs = isinstance(evaluator, Baseline) and evaluator.kind == "payoffs"
         self.leaf = None if payoffs else leaf_of(evaluator)
@@ -108,7 +108,7 @@ class Searcher:
     """Searches of one thread, with their memory. Raises InputError where algorithm, game and evaluator do not fit."""
 
     def __init__(
-        self, game: Game, evaluator: Evaluator | Baseline, how: How, fresh: bool, known: Known = NOTHING
+        self, game: Game, evaluator: Evaluator | Baseline, how: How, fresh: bool, known: Known | None = None
     ) -> None:
         self.game, self.evaluator, self.limits, self._fresh = game, evaluator, how.limits, fresh
         self.algorithm = how.algorithm or default_algorithm(game)

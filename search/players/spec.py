@@ -29,7 +29,7 @@ from deltaw.search.evaluators.named import FILES, UCI
 from deltaw.search.players.how import ENGINE, UNSAID, How, Limits
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
-SETTINGS = ("plies", "ties", "endgames", *SEARCH_SETTINGS)
+SETTINGS = ("plies", "ties", *SEARCH_SETTINGS, "endgames")
 UCI_LIMITS = {"depth": "depth", "nodes": "nodes", "seconds": "seconds", "movetime": "seconds"}
 """what limits a UCI engine, by our names; everything else that is set is an option of its own"""
 RANDOM_TIES = "random"

@@ -49,11 +49,6 @@ class Lists(NamedTuple):
     """float32 [A]"""
 
 
-@kernel
-def _know_nothing(facts, state):
-    return False, np.int64(0), np.int64(-1)
-
-
 class Known(NamedTuple):
     """Exact knowledge, such as a database of endings, which the engine asks before it searches."""
 
@@ -65,7 +60,9 @@ class Known(NamedTuple):
     """63 bits that differ for different knowledge"""
 
 
-NOTHING = Known(_know_nothing, (), 0)
+@kernel
+def nothing_known(rules, leaf, options, state, ply, memory):
+    return False, 0.0
 
 
 class DeepLeaf(NamedTuple):
@@ -74,9 +71,11 @@ class DeepLeaf(NamedTuple):
     evaluate: Any
     """as in `Leaf`"""
     weights: Any
-    probe: Any = NOTHING.probe
-    """as in `Known`: the engine alone asks"""
-    facts: Any = NOTHING.facts
+    look_up: Any = nothing_known
+    """look_up(rules, leaf, options, state, ply, memory) -> (whether the running game `state` is known, its value as the
+    root of an engine's search sees it)"""
+    known: Any = ()
+    """`Known`, or nothing"""
 
 
 class Deep(NamedTuple):
@@ -87,11 +86,6 @@ class Deep(NamedTuple):
     work: Any
     version: int
     """63 bits that differ for different weights: part of the keys of transposition tables"""
-
-    def knowing(self, known: Known) -> Deep:
-        """The same with exact knowledge."""
-        leaf = self.leaf._replace(probe=known.probe, facts=known.facts)
-        return self._replace(leaf=leaf, version=self.version ^ known.version)
 
 
 def deep(game: Game, evaluator: Evaluator | Baseline, *, vectors: bool = False) -> Deep:

@@ -18,7 +18,7 @@ from deltaw.envs.rules import unmarked
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.algorithm import RootMove, SearchResult, check_dealt
-from deltaw.search.tree.deep import NOTHING, Known, deep
+from deltaw.search.tree.deep import Known, deep
 from deltaw.search.tree.engine_node import (
     CONTROL_SIZE,
     GENERATION,
@@ -27,6 +27,7 @@ from deltaw.search.tree.engine_node import (
     Memory,
     Options,
     judge,
+    known_value,
     make_engine_control,
 )
 from deltaw.search.tree.engine_node import MARGIN as WIN_MARGIN
@@ -63,7 +64,7 @@ class Engine:
         options: Options | None = None,
         entries: int = DEFAULT_ENTRIES,
         visitor: Visitor = NOBODY,
-        known: Known = NOTHING,
+        known: Known | None = None,
     ) -> None:
         _check(game)
         self.game, self.visitor, self.known = game, visitor, known
@@ -74,7 +75,10 @@ class Engine:
 
     def use(self, evaluator: Evaluator | Baseline) -> None:
         """Goes on with another evaluator; the entries of the old one are no longer found in the table."""
-        self.deep = deep(self.game, evaluator).knowing(self.known)
+        self.deep = deep(self.game, evaluator)
+        if self.known is not None:
+            leaf = self.deep.leaf._replace(look_up=known_value, known=self.known)
+            self.deep = self.deep._replace(leaf=leaf, version=self.deep.version ^ self.known.version)
         self.control[VERSION] = self.deep.version
 
     def forget(self) -> None:

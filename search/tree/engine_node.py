@@ -166,12 +166,9 @@ def counted_from(rules, options, value, plies):
 
 
 @kernel
-def node_end(rules, leaf, options, state, ply, memory):
-    """(whether the search ends here, value as the root sees it): a finished game, or a position that is known."""
-    over, result = node_outcome(rules, state, memory)
-    if over:
-        return True, finished(rules, options, result, ply)
-    known, result, distance = leaf.probe(leaf.facts, state)
+def known_value(rules, leaf, options, state, ply, memory):
+    """`DeepLeaf.look_up` of an engine that knows something."""
+    known, result, distance = leaf.known.probe(leaf.known.facts, state)
     if not known:
         return False, 0.0
     if result == 0 or distance >= 0 or options.step == 0.0:
@@ -251,8 +248,11 @@ def quiesce(rules, leaf, options, state, alpha, beta, ply, left, memory):
     stand pat unless he is in danger."""
     if enter(memory.control):
         return 0.0
-    over, value = node_end(rules, leaf, options, state, ply, memory)
+    over, result = node_outcome(rules, state, memory)
     if over:
+        return finished(rules, options, result, ply)
+    known, value = leaf.look_up(rules, leaf, options, state, ply, memory)
+    if known:
         return value
     is_last, in_danger, best = left <= 0 or ply + 1 >= len(memory.frames), rules.in_danger(state), -np.inf
     if is_last or not in_danger:
@@ -285,8 +285,10 @@ def horizon(rules, leaf, visitor, options, state, alpha, beta, ply, memory):
         return quiesce(rules, leaf, options, state, alpha, beta, ply, options.quiet_plies, memory)
     if enter(memory.control):
         return 0.0
-    over, value = node_end(rules, leaf, options, state, ply, memory)
-    value = value if over else judge(rules, leaf, options, state, memory)
+    over, result = node_outcome(rules, state, memory)
+    known, value = (False, 0.0) if over else leaf.look_up(rules, leaf, options, state, ply, memory)
+    if not known:
+        value = finished(rules, options, result, ply) if over else judge(rules, leaf, options, state, memory)
     visitor.visit(visitor.memory, state, 0, value, value)
     return value
 
@@ -326,9 +328,14 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
         return 0.0
     frame, mover = frames[ply], rules.seat(state)
     frame[line_start(rules)] = 0
-    # 2. The end of the game, or of what needs to be searched.
-    over, value = node_end(rules, leaf, options, state, ply, memory)
+    # 2. The end of the game, or a position that is known.
+    over, result = node_outcome(rules, state, memory)
     if over:
+        value = finished(rules, options, result, ply)
+        visitor.visit(visitor.memory, state, depth, value, value)
+        return value
+    known, value = leaf.look_up(rules, leaf, options, state, ply, memory)
+    if known:
         visitor.visit(visitor.memory, state, depth, value, value)
         return value
     # 3. Nothing is better than to win at once.

@@ -4,6 +4,7 @@ rules; builds that were killed, the file, and who asks it."""
 from __future__ import annotations
 
 import functools
+import math
 import re
 import signal
 import subprocess
@@ -152,6 +153,19 @@ def key_of(board, side):
     black = next(number for number, piece in board.items() if piece.lower() == "b")
     white = next(number for number, piece in board.items() if piece.lower() == "w")
     return (black, white), (board[black], board[white]), side
+
+
+CHINOOK = {
+    2: 6_972, 3: 261_224, 4: 7_092_774, 5: 148_688_232, 6: 2_503_611_964, 7: 34_779_531_480, 8: 406_309_208_481,
+}  # fmt: skip
+"""positions by pieces, as the authors of Chinook count them: those in which one side has no pieces are among them"""
+
+
+@pytest.mark.parametrize("pieces", CHINOOK)
+def test_there_are_as_many_numbers_as_positions(pieces):
+    one_sided = 2 * sum(math.comb(28, men) * math.comb(32 - men, pieces - men) for men in range(pieces + 1))
+    numbers = sum(CHECKERS.slices.size(code) for code in CHECKERS.slices.read(str(pieces)))
+    assert numbers + one_sided == CHINOOK[pieces]
 
 
 def test_every_number_of_checkers_is_a_position_and_every_position_has_one():

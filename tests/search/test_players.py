@@ -95,7 +95,9 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("points_2@dept=8", "no setting 'dept'; there are plies, ties, depth, nodes, seconds, algorithm"),
+        ("points_2@dept=8", "no setting 'dept'; there are plies, ties, depth, nodes, seconds, algorithm, endgames"),
+        ("points_2@depth=2,endgames=maybe", "endgames is yes or no, not 'maybe'"),
+        ("points_2@endgames=yes", "only the engine asks databases of endings"),
         ("points_2@depth=many", "depth must be a whole number of at least 1, not 'many'"),
         ("points_2@depth=0", "not '0'"),
         ("points_2@depth=2,depth=3", "depth is set twice"),
