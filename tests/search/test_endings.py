@@ -436,6 +436,27 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path, kind):
     assert "\n" not in str(error.value)
 
 
+def test_any_change_of_the_tensors_is_refused_or_harmless(tmp_path):
+    """With a checksum that fits: nothing but an InputError is raised, and a file that is read can be asked."""
+    path, random = tmp_path / "x.table", np.random.default_rng(8)
+    save_endings(solved("checkers", "2"), path)
+    description, tensors = read_table(path, ("slices",))
+    refused: list[str] = []
+    for _ in range(300):
+        changed = {name: tensor.copy() for name, tensor in tensors.items()}
+        data = changed[sorted(changed)[random.integers(3)]].reshape(-1).view(np.uint8)
+        data[random.integers(len(data))] ^= 1 << int(random.integers(8))
+        write_table(path, description, changed)
+        try:
+            database = load_database(path)
+            for state, _, _ in sample_positions(2):
+                database.moves(state)
+        except InputError as error:
+            refused.append(str(error))
+    assert len(refused) > 200
+    assert not any("\n" in message for message in refused)
+
+
 def test_a_file_made_with_other_numbers_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "x.table"
     save_endings(solved("checkers", "2"), path)
