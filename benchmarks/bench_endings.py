@@ -14,8 +14,6 @@ from deltaw.envs.kernel import kernel
 from deltaw.search.databases.endings import EndingDatabase, find_endings, probe
 from deltaw.search.databases.slices import groups_of, solve_group
 
-POSITIONS = 1 << 16
-
 
 @kernel
 def ask_all(rules, facts, rows):
@@ -25,11 +23,11 @@ def ask_all(rules, facts, rows):
     return known
 
 
-def random_positions(game: Game, database: EndingDatabase) -> np.ndarray:
-    """int64 [n, W]: of all slices alike, in no order, so that nothing is in the processor's caches."""
+def random_positions(game: Game, database: EndingDatabase, count: int) -> np.ndarray:
+    """int64 [count, W]: of all slices alike, in no order."""
     slices, codes, rows = game.slices, list(database.slices), []
     assert slices is not None
-    while len(rows) < POSITIONS:
+    while len(rows) < count:
         code = codes[random_word(1, len(rows), 0, 0) % len(codes)]
         number = random_word(1, len(rows), 1, 0)
         exists = False
@@ -46,7 +44,7 @@ def bench_probe(settings: Settings) -> Iterator[Row]:
         game = games.load(name)
         database = find_endings(game)
         assert database is not None
-        rows = random_positions(game, database)
+        rows = random_positions(game, database, settings.batch)
 
         def ask(game: Game = game, database: EndingDatabase = database, rows: np.ndarray = rows) -> int:
             assert ask_all(game.rules, database.facts, rows) == len(rows)
