@@ -25,6 +25,7 @@ Sources: K. Thompson, "Retrograde analysis of certain endgames", ICCA Journal 9 
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from graphlib import TopologicalSorter
@@ -253,11 +254,7 @@ def solve_group(
     slices = slices_of(game)
     needed = _following(slices, group)
     begins = _begins(slices, group)
-    total, name = int(begins[-1]), _names(slices, group)
-    if total >= 1 << 31:
-        raise InputError(f"{name}: {total:,} numbers; 2^31 are the most that are solved at once")
-    check_memory(total * (BYTES_A_NUMBER + BYTES_A_MOVE * USUAL_MOVES), f"solving {total:,} positions of {name}")
-    board = Board(*(np.zeros(total, np.int16) for _ in Board._fields))
+    board = Board(*(np.zeros(int(begins[-1]), np.int16) for _ in Board._fields))
     facts = make_facts(slices, {code: known[code] for code in needed})
     found = _explore(game, facts, group, board, threads, report)
     parents = _reverse(found, board.degrees)
@@ -268,6 +265,14 @@ def solve_group(
         code: packed_slice(board.entries[low:high], with_distances and high - low <= MOST_WITH_DISTANCES)
         for code, low, high in zip(group, begins[:-1], begins[1:], strict=True)
     }
+
+
+def _check_room(slices: Slices, group: Group) -> None:
+    """InputError for a group that is too large to be solved."""
+    total, name = int(_begins(slices, group)[-1]), _names(slices, group)
+    if total > np.iinfo(np.int32).max:
+        raise InputError(f"{name}: {total:,} positions; fewer than 2^31 can be solved at once")
+    check_memory(total * (BYTES_A_NUMBER + BYTES_A_MOVE * USUAL_MOVES), f"solving {total:,} positions of {name}")
 
 
 def groups_of(slices: Slices, wanted: Sequence[int]) -> list[Group]:
@@ -316,6 +321,10 @@ def build_endings(
     found = find_endings(game)
     known, done, total = dict(found.slices) if found else {}, 0, sum(sizes.values())
 
+    for group in groups:
+        if not known.keys() >= set(group):
+            _check_room(slices, group)
+
     def report_group(now: int, of: int) -> None:
         report(done + now, total)
 
@@ -356,10 +365,7 @@ def parts_folder(path: Path) -> Path:
 
 def remove_parts(path: Path) -> None:
     """What a finished build no longer needs."""
-    folder = parts_folder(path)
-    for file in (*folder.glob("*.table"), folder / LOCK):
-        file.unlink(missing_ok=True)
-    folder.rmdir()
+    shutil.rmtree(parts_folder(path), ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -365,6 +365,7 @@ def test_a_killed_build_goes_on(folder, monkeypatch):
     assert len(kept) == 4
     assert not path.exists()
     kept[0].write_bytes(kept[0].read_bytes()[:-1])
+    (parts_folder(path) / "half a file").touch()
     again, solve = [], building.solve_group
 
     def note(game, group, *others):
@@ -389,6 +390,13 @@ def test_one_process_at_a_time(folder, capsys):
         assert build.main(["checkers", "endgame", "--pieces", "2"]) == 2
     assert "another process" in capsys.readouterr().err
     assert build.main(["checkers", "endgame", "--pieces", "2"]) == 0
+
+
+def test_a_build_that_needs_too_much_memory_does_not_begin(folder, capsys, monkeypatch):
+    monkeypatch.setattr("deltaw.envs.memory.free_memory", lambda: 1 << 20)
+    assert build.main(["checkers", "endgame", "--pieces", "4"]) == 2
+    assert "GiB are free" in capsys.readouterr().err
+    assert not list(folder.iterdir())
 
 
 def test_a_build_takes_over_what_is_known(tmp_path, monkeypatch):
