@@ -202,6 +202,31 @@ class GameFile(NamedTuple):
     """raises InputError for games that the format cannot hold"""
 
 
+class Slices(NamedTuple):
+    """The positions of few pieces, numbered for databases (`search/databases/endings.py`). A slice is all positions
+    with the same pieces, and has a code of the game's own, at least 0. Every move passes the turn."""
+
+    slice_of: Any
+    """kernel slice_of(state) -> int64: the slice of a running game's position; -1: it is in none"""
+    index: Any
+    """kernel index(state) -> int64: the number of the position in its slice; equal only for positions of equal value,
+    such as mirror images"""
+    position: Any
+    """kernel position(code, index) -> (whether there is one, State): of a running or a finished game, and with nothing
+    behind it: clocks are 0"""
+    size: Callable[[int], int]
+    """(code) -> how many numbers a slice has; 0 for any other number in place of a code"""
+    name: Callable[[int], str]
+    """(code) -> its name, which may be a part of a file's name"""
+    following: Callable[[int], list[int]]
+    """(code) -> the slices of the opponent to which a move may lead. Two slices lead to each other where no piece was
+    captured or changed; no other circle leads back"""
+    read: Callable[[str], list[int]]
+    """the slices that a person names; raises InputError"""
+    example: str
+    """what `read` takes, in words"""
+
+
 @dataclass(frozen=True)
 class Game:
     """A game as Python sees it. Compiled code takes `game.rules`; everything else here is text, pictures and tables."""
@@ -253,6 +278,8 @@ class Game:
     engine_options: dict[str, Any] = field(default_factory=dict)
     """options of the engine (`search/tree/engine_node.py`) with which it plays this game best, as far as they differ
     from those that it takes from the rules"""
+    slices: Slices | None = None
+    """how positions of few pieces are numbered; None: this game has no databases of endings by slices"""
     files: dict[str, GameFile] = field(default_factory=dict)
     """ending of a file's name -> a format for whole games, beside JSON lines (`envs/record.py`)"""
 

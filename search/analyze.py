@@ -141,7 +141,7 @@ def _agent(game: Game, options: Namespace) -> Agent:
     """Who ranks moves: by plies or by a search."""
     evaluator = find_evaluator(game, options.evaluator) if options.evaluator else default_evaluator(game)
     how = settle(game, evaluator, read_how(options, candidates=0), plies=1)
-    return Agent(game, evaluator, **how._asdict())
+    return Agent(game, evaluator, **how._replace(endgames=True)._asdict())
 
 
 def review_match(game: Game, options: Namespace) -> int:

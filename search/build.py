@@ -7,7 +7,8 @@
     deltaw build backgammon bearoff              how many rolls every home position needs
     deltaw build --check FILE                    is this file whole, and what is in it?
 
-The file is written whole when all is done: Ctrl-C leaves nothing behind. Without --out it goes to the data folder
+The file is written whole when all is done: Ctrl-C leaves nothing behind. (With --pieces it leaves the slices that are
+solved, in a folder beside the file, and the same command goes on from there.) Without --out it goes to the data folder
 (`$DELTAW_DATA`, or deltaw in the user's data folder), where players find it by itself.
 """
 
@@ -37,16 +38,20 @@ from deltaw.search.databases.database import (
     BEAROFF,
     BOOK,
     ENDGAME,
+    SLICES,
     SUFFIX,
     data_folder,
     load_database,
     read_table,
     save_database,
 )
+from deltaw.search.databases.endings import save_endings, slices_of
 from deltaw.search.databases.polyglot import SUFFIX as POLYGLOT
 from deltaw.search.databases.polyglot import book_of, load_polyglot
 from deltaw.search.databases.retrograde import MOST_POSITIONS, Report, retrograde
+from deltaw.search.databases.slices import build_endings, remove_parts
 from deltaw.search.evaluators.evaluator import write_whole
+from deltaw.search.players.threads import cores
 
 COMPLETE = "complete"
 KINDS = (COMPLETE, ENDGAME, BOOK, BEAROFF)
@@ -70,6 +75,9 @@ def parser() -> Parser:
         action="append",
         metavar="FILE",
         help="book of chess: from the games of this file, in Polyglot's format; may be repeated",
+    )
+    p.add_argument(
+        "--pieces", help="endgame: of which pieces; checkers: how many, such as 4; chess: such as KRK, or KPK,KBNK"
     )
     p.add_argument("--plies", type=int, help="book: how deep")
     p.add_argument("--no-symmetry", action="store_true", help="keep mirrored and turned positions apart")
@@ -97,6 +105,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         path = Path(options.check)
     else:
         game = games.load(options.game)
+        if options.pieces:
+            slices_of(game).read(options.pieces)  # raises what is wrong before it becomes a file's name
         suffix = POLYGLOT if options.played else SUFFIX
         path = Path(options.out) if options.out else data_folder() / f"{game.name}_{file_name(options)}{suffix}"
         command = "deltaw build " + shlex.join(without_out(arguments))
@@ -114,8 +124,10 @@ def check_options(options: Namespace) -> None:
         raise InputError(f"name a game and what to build, one of {', '.join(KINDS)}")
     if (options.kind == BOOK) != (options.plies is not None):
         raise InputError("a book needs --plies, and nothing else has plies")
-    if options.kind == ENDGAME and not options.roots:
-        raise InputError("an endgame database needs --from")
+    if options.kind == ENDGAME and bool(options.roots) == bool(options.pieces):
+        raise InputError("an endgame database needs --from or --pieces, one of them")
+    if options.pieces and options.kind != ENDGAME:
+        raise InputError("--pieces is for endgame databases")
     if options.roots and options.kind not in (ENDGAME, BOOK):
         raise InputError("--from is for endgame databases and books")
     if options.played and (options.kind != BOOK or options.roots):
@@ -138,6 +150,8 @@ def without_out(arguments: Sequence[str]) -> list[str]:
 
 def file_name(options: Namespace) -> str:
     """NAME of GAME_NAME.table."""
+    if options.pieces:
+        return f"{ENDGAME}_{options.pieces.upper().replace(',', '_')}"
     return f"{BOOK}_{options.plies}" if options.kind == BOOK else options.kind
 
 
@@ -159,6 +173,8 @@ def build(game: Game, options: Namespace, command: str, report: Report) -> Calla
         if pairs:
             table = replace(table, pairs=build_pairs(game, pairs, report))
         return lambda path: save_bearoff(table, path, command)
+    if options.pieces:
+        return lambda path: build_slices(game, options.pieces, path, command, report)
     shared: dict[str, Any] = {
         "symmetric": not options.no_symmetry,
         "command": command,
@@ -173,6 +189,12 @@ def build(game: Game, options: Namespace, command: str, report: Report) -> Calla
     else:
         database = retrograde(game, roots, covers=f"every position that can be reached from {origin}", **shared)
     return lambda path: save_database(database, path)
+
+
+def build_slices(game: Game, pieces: str, path: Path, command: str, report: Report) -> None:
+    """Unlike the others it takes long enough to keep what is done on the way."""
+    save_endings(build_endings(game, pieces, path, command=command, threads=cores(), report=report), path)
+    remove_parts(path)
 
 
 @contextlib.contextmanager
@@ -198,7 +220,7 @@ def show(path: Path) -> None:
         lines = {"holds": f"chess, book: moves of {positions:,} positions", "values": "weights"}
         entries = len(polyglot)
     else:
-        description, _ = read_table(path, (ENDGAME, BOOK, BEAROFF))
+        description, _ = read_table(path, (ENDGAME, BOOK, SLICES, BEAROFF))
         entries = len(load_bearoff(path)) if description.kind == BEAROFF else len(load_database(path))
         lines = {
             "holds": f"{description.game}, {description.kind}: {description.covers}",

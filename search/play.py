@@ -44,6 +44,7 @@ from deltaw.search.analysis.answers import named_chances
 from deltaw.search.analysis.batch import read_position, roll_of, shielded
 from deltaw.search.databases.bearoff import load_bearoff, with_bearoff
 from deltaw.search.databases.database import BEAROFF, find_databases, load_databases
+from deltaw.search.databases.endings import find_endings, with_endings
 from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.evaluators.named import default_evaluator, find_evaluator, only_by_plies
 from deltaw.search.players.agent import Agent, Knowledge
@@ -460,6 +461,7 @@ def make_agent(game: Game, name: str | None, how: How = UNSAID) -> Agent:
     how = settle(game, evaluator, how, PLIES)
     if not how.searches:
         return Agent(game, evaluator, endings=_endings(game, only_by_plies(evaluator)), **how._asdict())
+    how = how._replace(endgames=True)
     known: list[Knowledge] = [*load_databases(game)]
     if has_solver(game):
         known.append(SolvedEndings(find_solver(game)))
@@ -467,9 +469,13 @@ def make_agent(game: Game, name: str | None, how: How = UNSAID) -> Agent:
 
 
 def _endings(game: Game, by_plies: bool) -> Callable[[Leaf], Leaf] | None:
-    """The bear-off table, where one has been built (`deltaw build backgammon bearoff`)."""
-    path = find_databases(game).get(BEAROFF)
-    return None if path is None or by_plies else functools.partial(with_bearoff, table=load_bearoff(path))
+    """The bear-off table, where one has been built (`deltaw build backgammon bearoff`), or databases of endings."""
+    if by_plies:
+        return None
+    path, endings = find_databases(game).get(BEAROFF), find_endings(game)
+    if path is None:
+        return None if endings is None else functools.partial(with_endings, database=endings)
+    return functools.partial(with_bearoff, table=load_bearoff(path))
 
 
 def _print(text: str) -> None:

@@ -33,8 +33,8 @@ from deltaw.envs.turn import end, explore, open_game, value_for
 from deltaw.learn.selfplay.lockstep import go_on
 from deltaw.learn.selfplay.online import Position, make_position
 from deltaw.search.algorithms.negamax import negamax
-from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.tree import engine_node as engine
+from deltaw.search.tree.deep import DeepLeaf
 from deltaw.search.tree.engine import default_options
 from deltaw.search.tree.engine_node import GENERATION, HISTORY, PLAIN, VERSION, judge, line_start, quiesce
 from deltaw.search.tree.engine_root import MOVES, Root, search_level
@@ -61,7 +61,7 @@ class Search(NamedTuple):
     nodes); `path`: of the game so far"""
     desk: Any
     """its memory; desk.root.rows[i] is the state behind move i of the last search"""
-    drawn: Leaf
+    drawn: DeepLeaf
     """values the positions in which a game is broken off; the evaluator itself in a game that always ends"""
 
 
@@ -103,7 +103,7 @@ ERROR, LENGTH, VISITED, KNOWN, OUTSIDE, LOST, ENDED = range(7)
 outside their bounds; nodes that found no room; games finished"""
 
 
-def make_search(game: Game, name: str, depth: int, leaf: Leaf, work: Any, quiet_plies: int = 0) -> Search:
+def make_search(game: Game, name: str, depth: int, leaf: DeepLeaf, work: Any, quiet_plies: int = 0) -> Search:
     """`name`: minimax or alphabeta; `leaf`, `work`: the evaluator and its scratch memory. Raises InputError for
     `quiet_plies` above 0 where there is no quiescence."""
     if quiet_plies > 0 and (name == "minimax" or not default_options(game).quiet_plies):

@@ -29,7 +29,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -48,7 +48,7 @@ from deltaw.search.evaluators.tensor_file import KEY, read_file
 
 VERSION = 1
 SUFFIX = ".table"
-ENDGAME, BOOK, BEAROFF = "endgame", "book", "bearoff"
+ENDGAME, BOOK, BEAROFF, SLICES = "endgame", "book", "bearoff", "slices"
 OUTCOME, SCORE, CHANCES = "outcome", "score", "chances"
 NO_DISTANCE = -1
 
@@ -61,7 +61,7 @@ class Description:
     """The metadata of a table file."""
 
     kind: str
-    """endgame, book or bearoff"""
+    """endgame, book, bearoff or slices"""
     game: str
     covers: str
     """which positions, in words"""
@@ -122,28 +122,18 @@ def look_up(rules, positions, state, board):
 # --- a database in memory ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Database:
-    """Solved positions of a game."""
+class AnyDatabase:
+    """What databases of all kinds answer."""
 
     game: Game
     description: Description
-    positions: Positions
-
-    def __len__(self) -> int:
-        return len(self.positions.keys)
 
     def find(self, state: Any) -> Entry | None:
         """What is known of `state`; a finished game is always known."""
-        rules = self.game.rules
-        over, result = rules.outcome(state)
-        if over:
-            return Entry(int(rules.score(state) if self.description.units == SCORE else result), 0)
-        index = int(look_up(rules, self.positions, state, np.empty(rules.num_cells, np.int64)))
-        if index < 0:
-            return None
-        distance = int(self.positions.distances[index])
-        return Entry(int(self.positions.values[index]), None if distance == NO_DISTANCE else distance)
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
 
     def moves(self, state: Any) -> list[int]:
         """The best moves of the decision `state`, all of them where all results are known, in the game's order; of wins
@@ -175,6 +165,29 @@ class Database:
                 entry = entry._replace(value=-entry.value)
             worths[int(move)] = entry
         return worths
+
+
+@dataclass(frozen=True)
+class Database(AnyDatabase):
+    """Solved positions of a game, by their keys."""
+
+    game: Game
+    description: Description
+    positions: Positions
+
+    def __len__(self) -> int:
+        return len(self.positions.keys)
+
+    def find(self, state: Any) -> Entry | None:
+        rules = self.game.rules
+        over, result = rules.outcome(state)
+        if over:
+            return Entry(int(rules.score(state) if self.description.units == SCORE else result), 0)
+        index = int(look_up(rules, self.positions, state, np.empty(rules.num_cells, np.int64)))
+        if index < 0:
+            return None
+        distance = int(self.positions.distances[index])
+        return Entry(int(self.positions.values[index]), None if distance == NO_DISTANCE else distance)
 
 
 def make_database(
@@ -298,17 +311,27 @@ def save_database(database: Database, path: str | Path) -> None:
     write_table(path, database.description, _tensors(database.positions))
 
 
-def load_database(path: str | Path, game: Game | None = None) -> Database:
+def load_database(path: str | Path, game: Game | None = None) -> AnyDatabase:
     """Read and check a database of positions; `game`: the one it must be for. Raises InputError."""
-    return _database(path, *read_table(path, (ENDGAME, BOOK), game), game)
+    readers = _readers()
+    description, tensors = read_table(path, tuple(readers), game)
+    return readers[description.kind](path, description, tensors, game)
 
 
-def load_databases(game: Game) -> list[Database]:
+def load_databases(game: Game) -> list[AnyDatabase]:
     """All databases of the game that `find_databases` lists, endgames before books. Raises InputError for a damaged
     file."""
-    found = [(path, *read_table(path, (ENDGAME, BOOK, BEAROFF), game)) for path in find_databases(game).values()]
-    loaded = [_database(*parts, game) for parts in found if parts[1].kind != BEAROFF]
+    readers = _readers()
+    found = [(path, *read_table(path, (*readers, BEAROFF), game)) for path in find_databases(game).values()]
+    loaded = [readers[parts[1].kind](*parts, game) for parts in found if parts[1].kind in readers]
     return sorted(loaded, key=lambda database: database.description.kind == BOOK)
+
+
+def _readers() -> dict[str, Callable[..., AnyDatabase]]:
+    """Kind -> what makes the database of a file's tensors."""
+    from deltaw.search.databases.endings import read_endings
+
+    return {ENDGAME: _database, BOOK: _database, SLICES: read_endings}
 
 
 def _database(

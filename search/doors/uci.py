@@ -28,6 +28,7 @@ from deltaw.envs.game import Game
 from deltaw.envs.games.chess.notation import uci
 from deltaw.envs.path import make_path, outcome, reach
 from deltaw.envs.texts import whole
+from deltaw.search.databases.endings import known_endings
 from deltaw.search.databases.polyglot import PolyglotBook, load_polyglot
 from deltaw.search.doors.lines import Read, split_lines
 from deltaw.search.doors.protocol import MOST_BYTES
@@ -339,7 +340,7 @@ class UciDoor:
     def _make_engine(self, values: dict[str, Any]) -> Engine:
         entries = values["Hash"] * MEGABYTE // ENTRY_BYTES
         evaluator = compiled(find_evaluator(self.game, values["Evaluator"]))
-        return Engine(self.game, evaluator, entries=1 << entries.bit_length() - 1)
+        return Engine(self.game, evaluator, entries=1 << entries.bit_length() - 1, known=known_endings(self.game))
 
     # --- the position
 

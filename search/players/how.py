@@ -45,6 +45,8 @@ class How(NamedTuple):
     """(name, value) of options of the algorithm that differ from its own"""
     book: str = ""
     """file of an opening book (`search/databases/polyglot.py`) that is asked first"""
+    endgames: bool = False
+    """the engine asks the game's databases of endings (`search/databases/endings.py`)"""
 
     @property
     def searches(self) -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 from deltaw.envs.control import Stopped
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Game
-from deltaw.search.databases.database import SCORE, Database, load_databases
+from deltaw.search.databases.database import SCORE, AnyDatabase, load_databases
 from deltaw.search.databases.solved_positions import Known, keep_solved, load_solved, memory_file
 from deltaw.search.databases.symmetry import canonical_keys, symmetries_of
 from deltaw.search.players.players import PERFECT, Chosen, Decisions, tie_word
@@ -129,7 +129,7 @@ class Exact:
         best = frozenset(key for key, move in zip(keys, moves, strict=True) if move in found.best)
         return Known(self._worth(found.score), best), found.nodes
 
-    def _look_up(self, database: Database, state: Any, children: np.ndarray) -> tuple[int, list[int]] | None:
+    def _look_up(self, database: AnyDatabase, state: Any, children: np.ndarray) -> tuple[int, list[int]] | None:
         """Outcome and indices of the best results, if the database knows all of them."""
         rules, worths = self.game.rules, []
         for child in map(self.game.unrow, children):

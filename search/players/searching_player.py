@@ -16,6 +16,7 @@ import numpy as np
 from deltaw.envs.bits import WORLD, random_word
 from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
+from deltaw.search.databases.endings import known_endings
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.evaluators.named import leaf_of
@@ -24,6 +25,7 @@ from deltaw.search.players.players import Chosen, Decisions, Judgement, tie_word
 from deltaw.search.players.plies import WORLDS
 from deltaw.search.players.threads import Workers
 from deltaw.search.tree.algorithm import RootMove, SearchResult, find_algorithm, search
+from deltaw.search.tree.deep import Known
 from deltaw.search.tree.engine import DEEP_ENOUGH, Engine, default_options
 from deltaw.search.tree.transposition import DEFAULT_ENTRIES
 
@@ -54,7 +56,8 @@ class SearchingPlayer:
         """`fresh`: each decision is searched from an empty table. Raises InputError where algorithm, evaluator and game
         do not fit."""
         self.game, self.name, self._ties = game, name, how.ties
-        self._workers: Workers[Searcher] = Workers(threads, lambda: Searcher(game, evaluator, how, fresh))
+        known = known_endings(game) if how.endgames else None
+        self._workers: Workers[Searcher] = Workers(threads, lambda: Searcher(game, evaluator, how, fresh, known))
         payoffs = isinstance(evaluator, Baseline) and evaluator.kind == "payoffs"
         self.leaf = None if payoffs else leaf_of(evaluator)
 
@@ -106,7 +109,9 @@ class SearchingPlayer:
 class Searcher:
     """Searches of one thread, with their memory. Raises InputError where algorithm, game and evaluator do not fit."""
 
-    def __init__(self, game: Game, evaluator: Evaluator | Baseline, how: How, fresh: bool) -> None:
+    def __init__(
+        self, game: Game, evaluator: Evaluator | Baseline, how: How, fresh: bool, known: Known | None = None
+    ) -> None:
         self.game, self.evaluator, self.limits, self._fresh = game, evaluator, how.limits, fresh
         self.algorithm = how.algorithm or default_algorithm(game)
         self._engine: Engine | None = None
@@ -114,7 +119,7 @@ class Searcher:
         if self.algorithm == ENGINE:
             options = with_options(ENGINE, default_options(game), how.options)
             entries = table_size(how.limits) if fresh else DEFAULT_ENTRIES
-            self._engine = Engine(game, evaluator, options=options, entries=entries)
+            self._engine = Engine(game, evaluator, options=options, entries=entries, known=known)
         else:
             own = find_algorithm(self.algorithm, game)
             self._options = with_options(own.name, own.options, how.options)

@@ -9,6 +9,7 @@
     network@algorithm=alphabeta,depth=4
     network@depth=8,quiet_plies=0  the search's own options: here the engine without quiescence
     network@book=FILE.bin,depth=8  an opening book in Polyglot format is asked first
+    network@depth=8,endgames=yes   the engine, which asks the databases of endings that it finds
     equilibrium                    of a small game with hidden cards (`search/players/equilibrium_player.py`)
     uci:stockfish@elo=1400         a UCI engine, with options of its own (`search/evaluators/uci_engine.py`)
     uci:PROGRAM@seconds=0.1,skill=3
@@ -35,7 +36,7 @@ from deltaw.search.tree.engine import SWITCHES
 from deltaw.search.tree.engine_node import Options
 
 SEARCH_SETTINGS = ("depth", "nodes", "seconds", "algorithm")
-SETTINGS = ("plies", "ties", "book", *SEARCH_SETTINGS)
+SETTINGS = ("plies", "ties", "book", *SEARCH_SETTINGS, "endgames")
 UCI_LIMITS = {"depth": "depth", "nodes": "nodes", "seconds": "seconds", "movetime": "seconds"}
 """what limits a UCI engine, by our names; everything else that is set is an option of its own"""
 MOST = 1000
@@ -81,9 +82,16 @@ def parse_player(text: str) -> PlayerSpec:
     ties = values.get("ties", FIRST_TIE)
     if ties not in (RANDOM_TIES, FIRST_TIE):
         raise InputError(f"{text}: ties are broken by {FIRST_TIE} or {RANDOM_TIES}, not by {ties!r}")
+    endgames = values.get("endgames", "no")
+    if endgames not in ("yes", "no"):
+        raise InputError(f"{text}: endgames is yes or no, not {endgames!r}")
+    if endgames == "yes" and (
+        values.get("algorithm", ENGINE) != ENGINE or not any(k in values for k in SEARCH_SETTINGS)
+    ):
+        raise InputError(f"{text}: only the engine asks databases of endings; add depth, nodes or seconds")
     kept = ",".join(f"{key}={value}" for key, value in values.items() if key != "plies")
     how = How(plies, algorithm=values.get("algorithm"), limits=limits, ties=ties == RANDOM_TIES, options=own)
-    return PlayerSpec(name, how._replace(book=values.get("book", "")), kept)
+    return PlayerSpec(name, how._replace(book=values.get("book", ""), endgames=endgames == "yes"), kept)
 
 
 def parse_search(settings: str) -> How:

@@ -25,7 +25,7 @@ from deltaw.envs.errors import InputError
 from deltaw.envs.game import Baseline, Game
 from deltaw.envs.kernel import kernel
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.evaluators.leaf import CLASSES, TANH, Leaf, evaluate_network, forget
+from deltaw.search.evaluators.leaf import CLASSES, TANH, evaluate_network, forget
 from deltaw.search.evaluators.work import make_work, most_active
 
 
@@ -49,11 +49,40 @@ class Lists(NamedTuple):
     """float32 [A]"""
 
 
+class Known(NamedTuple):
+    """Exact knowledge, such as a database of endings, which the engine asks before it searches."""
+
+    probe: Any
+    """probe(facts, state) -> (whether the running game `state` is known, its value for the mover, plies to the end
+    under best play, -1 where they are not known)"""
+    facts: Any
+    version: int
+    """63 bits that differ for different knowledge"""
+
+
+@kernel
+def nothing_known(rules, leaf, options, state, ply, memory):
+    return False, 0.0
+
+
+class DeepLeaf(NamedTuple):
+    """An evaluator as recursive searches take it."""
+
+    evaluate: Any
+    """as in `Leaf`"""
+    weights: Any
+    look_up: Any = nothing_known
+    """look_up(rules, leaf, options, state, ply, memory) -> (whether the running game `state` is known, its value as the
+    root of an engine's search sees it)"""
+    known: Any = ()
+    """`Known`, or nothing"""
+
+
 class Deep(NamedTuple):
     """An evaluator and its scratch memory as recursive searches take them: leaf.evaluate(rules, leaf.weights, state,
     work) -> value."""
 
-    leaf: Leaf
+    leaf: DeepLeaf
     work: Any
     version: int
     """63 bits that differ for different weights: part of the keys of transposition tables"""
@@ -70,7 +99,7 @@ def deep(game: Game, evaluator: Evaluator | Baseline, *, vectors: bool = False) 
     if not vectors:
         return _for_the_mover(game, evaluator)
     if isinstance(evaluator, Baseline) and evaluator.kind == "payoffs":
-        return Deep(Leaf(_sharing(evaluator.function), ()), (), 0)  # type: ignore[arg-type]
+        return Deep(DeepLeaf(_sharing(evaluator.function), ()), (), 0)
     found = _for_the_mover(game, evaluator)
     if game.rules.num_players > 2:
         fitting = [baseline.name for baseline in game.baselines.values() if baseline.kind == "payoffs"]
@@ -83,7 +112,7 @@ def deep(game: Game, evaluator: Evaluator | Baseline, *, vectors: bool = False) 
 
 def _for_the_mover(game: Game, evaluator: Evaluator | Baseline) -> Deep:
     if isinstance(evaluator, Baseline):
-        return Deep(Leaf(_constant_time(evaluator), ()), (), _version(evaluator.name.encode()))  # type: ignore[arg-type]
+        return Deep(DeepLeaf(_constant_time(evaluator), ()), (), _version(evaluator.name.encode()))
     if evaluator.game.name != game.name:
         raise InputError(f"the evaluator is for {evaluator.game.name}, not for {game.name}")
     weights = evaluator.leaf.weights
@@ -92,8 +121,8 @@ def _for_the_mover(game: Game, evaluator: Evaluator | Baseline) -> Deep:
         most = most_active(game, weights.spec)
         linear = LinearWeights(weights.first.reshape(-1), weights.spec, weights.head, weights.scale)
         lists = Lists(np.empty(most, np.int32), np.empty(most, np.float32))
-        return Deep(Leaf(evaluate_linear, linear), lists, version)  # type: ignore[arg-type]
-    return Deep(Leaf(evaluate_afresh, weights), make_work(evaluator.leaf, game), version)
+        return Deep(DeepLeaf(evaluate_linear, linear), lists, version)
+    return Deep(DeepLeaf(evaluate_afresh, weights), make_work(evaluator.leaf, game), version)
 
 
 def _version(content: bytes) -> int:

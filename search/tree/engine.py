@@ -18,7 +18,7 @@ from deltaw.envs.rules import unmarked
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.evaluators.leaf import TIED
 from deltaw.search.tree.algorithm import RootMove, SearchResult, check_dealt
-from deltaw.search.tree.deep import deep
+from deltaw.search.tree.deep import Known, deep
 from deltaw.search.tree.engine_node import (
     CONTROL_SIZE,
     GENERATION,
@@ -27,6 +27,7 @@ from deltaw.search.tree.engine_node import (
     Memory,
     Options,
     judge,
+    known_value,
     make_engine_control,
 )
 from deltaw.search.tree.engine_node import MARGIN as WIN_MARGIN
@@ -54,7 +55,7 @@ def default_options(game: Game) -> Options:
 
 class Engine:
     """A searcher with its memory: the table and the history of good moves are kept from one position to the next. One
-    thread at a time.
+    thread at a time. It does not search a position that is `known`.
 
     Raises InputError for games with chance or more than two players, evaluators that give no values, and tables beyond
     the machine's memory.
@@ -68,9 +69,10 @@ class Engine:
         options: Options | None = None,
         entries: int = DEFAULT_ENTRIES,
         visitor: Visitor = NOBODY,
+        known: Known | None = None,
     ) -> None:
         _check(game)
-        self.game, self.visitor = game, visitor
+        self.game, self.visitor, self.known = game, visitor, known
         self.options = default_options(game) if options is None else options
         self.table = make_table(entries)
         self.control = make_engine_control(game.rules, self._plies(DEEPEST, self.options))
@@ -79,6 +81,9 @@ class Engine:
     def use(self, evaluator: Evaluator | Baseline) -> None:
         """Goes on with another evaluator; the entries of the old one are no longer found in the table."""
         self.deep = deep(self.game, evaluator)
+        if self.known is not None:
+            leaf = self.deep.leaf._replace(look_up=known_value, known=self.known)
+            self.deep = self.deep._replace(leaf=leaf, version=self.deep.version ^ self.known.version)
         self.control[VERSION] = self.deep.version
 
     def forget(self) -> None:

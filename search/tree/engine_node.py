@@ -165,6 +165,19 @@ def counted_from(rules, options, value, plies):
     return value - plies * np.copysign(options.step, value) if is_certain(rules, options, value) else value
 
 
+@kernel
+def known_value(rules, leaf, options, state, ply, memory):
+    """`DeepLeaf.look_up` of an engine that knows something."""
+    known, result, distance = leaf.known.probe(leaf.known.facts, state)
+    if not known:
+        return False, 0.0
+    if result == 0 or distance >= 0 or options.step == 0.0:
+        return True, finished(rules, options, result, ply + max(distance, 0))
+    # Won, who knows how soon: below wins that have been counted, and the evaluator says which way is forward.
+    certainty = np.copysign(top_value(rules) - 2 * MARGIN, np.float64(result))
+    return True, certainty + MARGIN / top_value(rules) * judge(rules, leaf, options, state, memory)
+
+
 # --- ordering ---------------------------------------------------------------------------------------------------------
 
 
@@ -238,6 +251,9 @@ def quiesce(rules, leaf, options, state, alpha, beta, ply, left, memory):
     over, result = node_outcome(rules, state, memory)
     if over:
         return finished(rules, options, result, ply)
+    known, value = leaf.look_up(rules, leaf, options, state, ply, memory)
+    if known:
+        return value
     is_last, in_danger, best = left <= 0 or ply + 1 >= len(memory.frames), rules.in_danger(state), -np.inf
     if is_last or not in_danger:
         best = judge(rules, leaf, options, state, memory)
@@ -270,7 +286,9 @@ def horizon(rules, leaf, visitor, options, state, alpha, beta, ply, memory):
     if enter(memory.control):
         return 0.0
     over, result = node_outcome(rules, state, memory)
-    value = finished(rules, options, result, ply) if over else judge(rules, leaf, options, state, memory)
+    known, value = (False, 0.0) if over else leaf.look_up(rules, leaf, options, state, ply, memory)
+    if not known:
+        value = finished(rules, options, result, ply) if over else judge(rules, leaf, options, state, memory)
     visitor.visit(visitor.memory, state, 0, value, value)
     return value
 
@@ -310,10 +328,14 @@ def search_node(rules, leaf, visitor, options, state, depth, alpha, beta, ply, m
         return 0.0
     frame, mover = frames[ply], rules.seat(state)
     frame[line_start(rules)] = 0
-    # 2. The end of the game.
+    # 2. The end of the game, or a position that is known.
     over, result = node_outcome(rules, state, memory)
     if over:
         value = finished(rules, options, result, ply)
+        visitor.visit(visitor.memory, state, depth, value, value)
+        return value
+    known, value = leaf.look_up(rules, leaf, options, state, ply, memory)
+    if known:
         visitor.visit(visitor.memory, state, depth, value, value)
         return value
     # 3. Nothing is better than to win at once.

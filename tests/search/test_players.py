@@ -119,7 +119,7 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
     [
         (
             "points_2@dept=8",
-            "no setting 'dept'; there are plies, ties, book, depth, nodes, seconds, algorithm, and of the search",
+            "there are plies, ties, book, depth, nodes, seconds, algorithm, endgames, and of the search",
         ),
         ("points_2@quiet_plies=-1", "quiet_plies is a whole number from 0 to 999, not '-1'"),
         ("points_2@quiet_plies=0.5", "a whole number from 0 to 999, not '0.5'"),
@@ -129,6 +129,8 @@ def test_a_file_with_an_at_sign_is_a_file(tmp_path, monkeypatch):
         ("points_2@algorithm=magic,factor=2", "unknown algorithm 'magic'"),
         ("points_2@plies=2,quiet_plies=2", "exclude each other"),
         ("perfect@quiet_plies=2", "perfect takes no such settings"),
+        ("points_2@depth=2,endgames=maybe", "endgames is yes or no, not 'maybe'"),
+        ("points_2@endgames=yes", "only the engine asks databases of endings"),
         ("points_2@depth=many", "depth must be a whole number of at least 1, not 'many'"),
         ("points_2@depth=0", "not '0'"),
         ("points_2@depth=2,depth=3", "depth is set twice"),

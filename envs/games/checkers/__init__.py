@@ -6,6 +6,7 @@ from deltaw.envs.game import Game, Pieces
 from deltaw.envs.games.checkers import actions, rules
 from deltaw.envs.games.checkers.baselines import BASELINES
 from deltaw.envs.games.checkers.drawing import SHAPES, ansi, draw, svg
+from deltaw.envs.games.checkers.endings import SLICES
 from deltaw.envs.games.checkers.features import FEATURE_SETS, features
 from deltaw.envs.games.checkers.notation import clicks, format_state, move_text, parse, pieces_of, read_move
 from deltaw.envs.games.checkers.pdn import PDN
@@ -61,5 +62,6 @@ GAME = Game(
     ),
     board=(8, 4),  # the dark squares of each row
     turned=True,
+    slices=SLICES,
     files={".pdn": PDN},
 )

@@ -6,6 +6,7 @@ from deltaw.envs.game import Game, Pieces
 from deltaw.envs.games.chess import actions, captures, rules
 from deltaw.envs.games.chess.baselines import BASELINES
 from deltaw.envs.games.chess.drawing import SHAPES, ansi, draw, svg
+from deltaw.envs.games.chess.endings import SLICES
 from deltaw.envs.games.chess.epd import parse
 from deltaw.envs.games.chess.features import FEATURE_SETS, features, weigh_places
 from deltaw.envs.games.chess.notation import EXAMPLE, clicks, format_state, move_text, read_move, table
@@ -74,5 +75,6 @@ GAME = Game(
         "late_moves": 3,
     },
     board=(8, 8),
+    slices=SLICES,
     files={".pgn": PGN},
 )
