@@ -147,7 +147,7 @@ def test_limits_of_nodes_and_depth_are_kept(wire):
         (CHECKMATE, "mate 0", "(none)"),
         (STALEMATE, "cp 0", "(none)"),
         ("7k/8/8/8/8/8/8/K7 w - - 0 1", None, None),  # a GUI may go on with bare kings
-        ("7k/8/8/8/8/8/R7/K7 w - - 120 90", "cp", None),  # and where nobody claims the 50 moves
+        ("7k/8/8/8/8/8/R6N/K7 w - - 120 90", "cp", None),  # and where nobody claims the 50 moves
     ],
 )
 def test_wins_and_the_end_of_the_game_are_told(wire, fen, score, best):
@@ -231,7 +231,7 @@ def test_another_table_and_a_learned_evaluator(wire, tmp_path):
     assert wire.ask("setoption name hash value 3", f"setoption name Evaluator value {file}") == []
     assert len(wire.door.engine.table) * 32 == 2 << 20
     assert wire.door.engine is not engine
-    _, infos = wire.go("position fen 4k3/8/8/8/8/8/8/Q3K3 w - - 0 1", "go depth 1")
+    _, infos = wire.go("position fen 4k1n1/8/8/8/8/8/8/Q3K1N1 w - - 0 1", "go depth 1")
     assert " score cp 800 " in infos[-1]
 
 
