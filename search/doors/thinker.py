@@ -110,7 +110,7 @@ def _how(player: Offered, wish: Wish) -> How:
         how = how._replace(plies=None, limits=Limits(wish.depth, asked.seconds))
     how = settle(player.game, player.evaluator, how, PLIES)
     seconds = wish.seconds if asked.seconds is None else min(asked.seconds, wish.seconds)
-    return how._replace(limits=how.limits._replace(seconds=seconds)) if how.searches else how
+    return how._replace(limits=how.limits._replace(seconds=seconds), endgames=True) if how.searches else how
 
 
 def _unsearched(agent: Agent, course: Course) -> Judgement:
