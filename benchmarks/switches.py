@@ -27,8 +27,9 @@ SWITCHES = {
     "singular_extension": ("singular_margin", "0.1"),
     "null_move": ("null_reduction", "2"),
     "late_move_reductions": ("late_moves", "3"),
+    "endgame_tables": ("endgames", "yes"),
 }
-"""idea -> (option of the engine, its value); 0 is without"""
+"""idea -> (setting of a player, its value); 0 or no is without"""
 BOOK = "book"
 
 
@@ -51,7 +52,7 @@ def rows(only: list[str] | None, book: str | None) -> Iterator[tuple[str, str, s
         raise InputError(f"no idea {', '.join(sorted(unknown))}; there are {', '.join(SWITCHES)}")
     for idea, (option, value) in SWITCHES.items():
         if not only or idea in only:
-            yield idea, f",{option}={value}", f",{option}=0", OPENING_PLIES
+            yield idea, f",{option}={value}", f",{option}={'no' if value == 'yes' else 0}", OPENING_PLIES
     if book:
         yield BOOK, f",book={book}", "", 0
 

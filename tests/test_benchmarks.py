@@ -12,6 +12,7 @@ from conftest import ROOT
 from benchmarks import run, switches
 from benchmarks.bench_search_peers import find_stockfish
 from benchmarks.measure import REPEATS, Row, Settings, Timing, rate, row
+from deltaw.search.players.spec import SETTINGS
 from deltaw.search.tree.engine import SWITCHES
 
 TINY = Settings(seconds=0.01, games=1, positions=20, decisions=20, batch=32, starts=1, cold=False, peers=True)
@@ -86,7 +87,7 @@ def test_the_engines_ideas_are_matched(capsys):
 
 
 def test_every_idea_is_an_option_of_the_engine(capsys):
-    assert {option for option, _ in switches.SWITCHES.values()} <= set(SWITCHES)
+    assert {option for option, _ in switches.SWITCHES.values()} <= {*SWITCHES, *SETTINGS}
     assert switches.main(["--only", "luck"]) == 2
     assert "no idea luck" in capsys.readouterr().err
 
