@@ -37,7 +37,7 @@ def parser() -> Parser:
         action="append",
         default=[],
         metavar="KNOB=NUMBER",
-        help="a knob of the algorithm, such as plies=2; as often as needed",
+        help="a knob of the algorithm, such as quiet_plies=2; as often as needed",
     )
     parse.add_argument(
         "--out",
@@ -48,7 +48,7 @@ def parser() -> Parser:
 
 
 def read_options(algorithm: Algorithm, settings: Sequence[str]) -> Any:
-    """The algorithm's options with some of them changed: `plies=2`. Raises InputError."""
+    """The algorithm's options with some of them changed: `quiet_plies=2`. Raises InputError."""
     options = algorithm.options
     for setting in settings:
         name, _, text = setting.partition("=")

@@ -225,8 +225,14 @@ def test_without_a_file_the_picture_goes_to_standard_output():
         (["trees", "A", "--depth", "2", "--algorithm", "oracle"], "unknown algorithm 'oracle'"),
         (["trees", "A", "--depth", "2", "--evaluator", "oracle"], "no evaluator 'oracle'"),
         (["trees", "A", "--depth", "2", "--set", "plies=3"], "alphabeta has no knob 'plies'; it has: none"),
-        (["trees", "A", "--depth", "1", "--algorithm", "quiescence", "--set", "plies=x"], "plies takes a number"),
-        (["trees", "A", "--depth", "1", "--algorithm", "quiescence", "--set", "plies=-3"], "-3 plies of quiescence"),
+        (
+            ["trees", "A", "--depth", "1", "--algorithm", "quiescence", "--set", "quiet_plies=x"],
+            "quiet_plies takes a number",
+        ),
+        (
+            ["trees", "A", "--depth", "1", "--algorithm", "quiescence", "--set", "quiet_plies=-3"],
+            "-3 plies of quiescence",
+        ),
         (["trees", "A", "--depth", "2", "--out", "/dev/null/tree.svg"], "cannot write /dev/null/tree.svg"),
         (["trees_three", "B", "--depth", "2", "--algorithm", "max_n"], "trees_three has 3 players"),
         (["trees_chance", "D", "--depth", "2"], "alphabeta knows no chance"),

@@ -14,6 +14,7 @@ from command_lines import assert_one_line
 from deltaw.envs import games
 from deltaw.envs.errors import InputError
 from deltaw.envs.games.chess.notation import parse, read_move
+from deltaw.envs.record import begin
 from deltaw.search import arena
 from deltaw.search.doors.offer import make_offer
 from deltaw.search.doors.thinker import Thinker, Wish
@@ -144,7 +145,7 @@ def test_every_move_is_judged(fake):
 def test_the_web_board_asks_within_its_time(fake):
     name = fake(MATES)
     player = make_offer(["chess"], [name]).player("chess", None)
-    thought = Thinker().choose(player, parse(BACK_RANK), Wish(0.5))
+    thought = Thinker().choose(player, begin(player.game, parse(BACK_RANK)), Wish(0.5))
     assert thought.moves[0].text == "Re8#"
     assert "go movetime 500" in fake.told()
 
