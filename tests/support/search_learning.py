@@ -20,7 +20,6 @@ from deltaw.learn.run.config import EvaluatorConfig, TuplesConfig
 from deltaw.learn.run.start import fresh
 from deltaw.learn.steps.step_rules import make_rule
 from deltaw.search.evaluators.evaluator import Evaluator
-from deltaw.search.evaluators.leaf import Leaf
 from deltaw.search.tree.deep import deep
 
 RATE = 0.03
@@ -46,7 +45,7 @@ class Toy:
         view = deep(self.game, evaluator)
         size = len(view.leaf.weights.weight)  # type: ignore[attr-defined]
         self.weight = np.random.default_rng(seed).normal(0, 0.2, size) if weight is None else weight.copy()
-        self.leaf = Leaf(view.leaf.evaluate, view.leaf.weights._replace(weight=self.weight))  # type: ignore[attr-defined]
+        self.leaf = view.leaf._replace(weights=view.leaf.weights._replace(weight=self.weight))  # type: ignore[attr-defined]
         self.work, self.spec = view.work, np.array(evaluator.description.spec, np.int64)
         self.tanh, self.scale = evaluator.description.head == "tanh", float(max(self.game.rules.outcomes))
         self.rule = make_rule("constant", size, np.float64)
