@@ -17,7 +17,6 @@ Letters: M most moves of a decision, P plies, W integers a state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,32 +124,18 @@ def make_search(game: Game, name: str, depth: int, leaf: DeepLeaf, work: Any, qu
     return Search(search_pruned, EngineDesk(root, memory, options, np.empty(most), work), drawn)
 
 
-class Slot(NamedTuple):
-    """One of the games that are played side by side."""
-
-    search: Search
-    position: Position
+def new_position(game: Game) -> Position:
+    """Self-play begins."""
+    return make_position(game, PATH, ENDED + 1)
 
 
-def new_position(game: Game, slot: int = 0) -> Position:
-    """Self-play begins; slots count their games from numbers that are far apart."""
-    position = make_position(game, PATH, ENDED + 1)
-    position.counts[GAME] = slot << 40
-    return position
-
-
-def slots_state(slots: Sequence[Slot]) -> dict[str, Any]:
+def position_state(position: Position) -> dict[str, Any]:
     """For a checkpoint."""
-    rows, counts = zip(*((position.row, position.counts) for _, position in slots), strict=True)
-    return {"row": torch.from_numpy(np.stack(rows)), "played": torch.from_numpy(np.stack(counts))}
+    return {"row": torch.from_numpy(position.row.copy()), "played": torch.from_numpy(position.counts.copy())}
 
 
-def restore_slots(slots: Sequence[Slot], state: dict[str, Any]) -> None:
-    """Also from a checkpoint of the time when there was one game only."""
-    rows, counts = np.atleast_2d(state["row"].numpy()), np.atleast_2d(state["played"].numpy())
-    for slot, row, played in zip(slots, rows, counts, strict=True):
-        slot.position.row[:], slot.position.counts[:] = row, played
-        renew(slot.search)
+def restore_position(position: Position, state: dict[str, Any]) -> None:
+    position.row[:], position.counts[:] = state["row"].numpy(), state["played"].numpy()
 
 
 def renew(search: Search) -> None:

@@ -27,7 +27,6 @@ algorithms 1 and 2.
 
 from __future__ import annotations
 
-import copy
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -46,27 +45,16 @@ from deltaw.learn.bootstrapping.games import (
     OUTSIDE,
     SEARCHES,
     VISITED,
-    Search,
     Settings,
-    Slot,
     look,
     make_search,
     move_on,
     new_position,
-    restore_slots,
-    slots_state,
+    position_state,
+    renew,
+    restore_position,
 )
-from deltaw.learn.bootstrapping.nodes import (
-    DROPPED,
-    KEPT,
-    LOWER,
-    UPPER,
-    Nodes,
-    begin_nodes,
-    keep_node,
-    keeper,
-    make_nodes,
-)
+from deltaw.learn.bootstrapping.nodes import DROPPED, KEPT, LOWER, UPPER, begin_nodes, keep_node, keeper, make_nodes
 from deltaw.learn.bootstrapping.pupil import SearchedLinear, SearchedNetwork, make_pupil
 from deltaw.learn.knobs import Count, CountOrZero, NotNegative, OneOf, Positive, Range, Share, check
 from deltaw.learn.learner import Metrics, check_game
@@ -74,7 +62,6 @@ from deltaw.learn.steps.schedule import StepOptions
 from deltaw.learn.steps.step_rules import RuleName
 from deltaw.learn.weights.linear import predict
 from deltaw.learn.weights.pupil import OPTIMIZERS
-from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.tree.stack import NOBODY
 
@@ -102,7 +89,7 @@ class SearchedOptions(StepOptions):
     batch: Count = 1024
     """positions in one update of a network"""
     searches: Count = 100
-    """searches of each game in one step of the learner; a network learns from them together"""
+    """searches in one step of the learner; a network learns from them together"""
     explore: Share = 0.1
     """chance of a random move"""
     opening: CountOrZero = 0
@@ -110,15 +97,6 @@ class SearchedOptions(StepOptions):
     average: Share = 0.0
     """decay per step of the exponential average of the weights that is measured and exported; 0: the weights
     themselves"""
-
-
-@dataclass
-class StrapOptions(SearchedOptions):
-    """What RootStrap and TreeStrap have in common beside."""
-
-    slots: Annotated[int, Range(1, 64)] = 1
-    """games side by side, each searched by a thread of its own with the same weights; then each search teaches, one
-    after the other"""
 
 
 class Method(NamedTuple):
@@ -262,41 +240,34 @@ def play_and_learn(rules, search, leaf, visitor, nodes, position, settings, rule
 class Searched(ABC):
     """A `Learner` whose self-play is searched; its subclasses say what is learned from the searches."""
 
-    def __init__(
-        self, name: str, search: str, options: Any, start: Evaluator, *, seed: int, budget: int, slots: int = 1
-    ) -> None:
+    def __init__(self, name: str, search: str, options: Any, start: Evaluator, *, seed: int, budget: int) -> None:
         check(options)
         check_game(start.game, name, chance=False)
         self.name, self.options, self.seed, self.budget, self.game = name, options, seed, budget, start.game
         self.pupil = make_pupil(start, name, options)
-        self.slots = [Slot(self._make_search(search), new_position(self.game, i)) for i in range(slots)]
+        self.search = make_search(
+            self.game, search, options.depth, self.pupil.leaf, self.pupil.work, options.quiet_plies
+        )
+        self.position = new_position(self.game)
         self.positions = 0
-
-    def _make_search(self, name: str) -> Search:
-        pupil, options = self.pupil, self.options
-        return make_search(self.game, name, options.depth, pupil.leaf, copy.deepcopy(pupil.work), options.quiet_plies)
 
     @property
     def games(self) -> int:
-        return self._count(FINISHED)
-
-    def _count(self, which: int) -> int:
-        return sum(int(slot.position.counts[which]) for slot in self.slots)
+        return int(self.position.counts[FINISHED])
 
     def step(self) -> Metrics:
-        """As many searches as the option `searches` says, in every slot, and what is learned from them."""
-        rate = self.options.rate(self.games / self.budget)
-        for slot in self.slots:
-            slot.position.sums[:] = 0.0
-        before = self._count(SEARCHES)
+        """As many searches as the option `searches` says, and what is learned from them."""
+        options, sums = self.options, self.position.sums
+        rate = options.rate(self.games / self.budget)
+        sums[:] = 0.0
+        before = int(self.position.counts[SEARCHES])
         if isinstance(self.pupil, SearchedLinear):
             self._learn_compiled(self.pupil, rate)
         else:
             self._learn_in_batches(self.pupil, rate)
-        sums = np.sum([slot.position.sums for slot in self.slots], axis=0)
         self.positions += int(sums[KNOWN])
         self.pupil.average.update()
-        searches = self._count(SEARCHES) - before
+        searches = int(self.position.counts[SEARCHES]) - before
         return Metrics(self.games, self.positions, scalars_of(sums, searches) | {"train/step_size": rate})
 
     @abstractmethod
@@ -322,62 +293,46 @@ class Searched(ABC):
 
     def state(self) -> dict[str, Any]:
         counts = [self.positions, self.pupil.average.updates]
-        return {"counts": counts, "pupil": self.pupil.state(), **slots_state(self.slots)}
+        return {"counts": counts, "pupil": self.pupil.state(), **position_state(self.position)}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.positions, self.pupil.average.updates = state["counts"]
         self.pupil.restore(state["pupil"])
-        restore_slots(self.slots, state)
+        restore_position(self.position, state)
+        renew(self.search)
 
 
 class Bootstrap(Searched):
     """RootStrap or TreeStrap, as `method` says."""
 
-    def __init__(
-        self, method: Method, options: StrapOptions, start: Evaluator, *, seed: int, budget: int, backend: Backend
-    ) -> None:
-        super().__init__(method.name, method.search, options, start, seed=seed, budget=budget, slots=options.slots)
-        self.method, self.backend = method, backend
-        room = ROOM if method.nodes else 1
-        self.nodes = [make_nodes(self.game, room, method.least) for _ in self.slots]
-        self._samples = make_samples(self.pupil.max_active, room)
+    def __init__(self, method: Method, options: Any, start: Evaluator, *, seed: int, budget: int) -> None:
+        super().__init__(method.name, method.search, options, start, seed=seed, budget=budget)
+        self.method = method
+        self.nodes = make_nodes(self.game, ROOM if method.nodes else 1, method.least)
+        self._samples = make_samples(self.pupil.max_active, len(self.nodes.rows))
 
-    def _arguments(self, i: int) -> tuple:
-        """Of slot i, for the kernels that play."""
-        slot, nodes = self.slots[i], self.nodes[i]
-        visitor = keeper(nodes) if self.method.nodes else NOBODY
-        return self.game.rules, slot.search, self.pupil.leaf, visitor, nodes, slot.position, self._settings()
-
-    def _play_all(self) -> None:
-        """A search and a move in every slot."""
-        self.backend.map(lambda i: play_and_note(*self._arguments(i)), range(len(self.slots)))
+    def _arguments(self) -> tuple:
+        visitor = keeper(self.nodes) if self.method.nodes else NOBODY
+        return self.game.rules, self.search, self.pupil.leaf, visitor, self.nodes, self.position, self._settings()
 
     def _learn_compiled(self, pupil: SearchedLinear, rate: float) -> None:
         step = Step(rate, self.options.meta_step_size, self.method.in_turn)
-        learning = (pupil.rule, self._samples, step)
-        if len(self.slots) == 1:
-            play_and_learn(*self._arguments(0), *learning, self.options.searches)
-            return
-        for _ in range(self.options.searches):
-            self._play_all()
-            for slot, nodes in zip(self.slots, self.nodes, strict=True):
-                learn_from_nodes(self.game.rules, pupil.leaf.weights, nodes, *learning, slot.position.sums)
+        play_and_learn(*self._arguments(), pupil.rule, self._samples, step, self.options.searches)
 
     def _learn_in_batches(self, pupil: SearchedNetwork, rate: float) -> None:
         found = []
         for _ in range(self.options.searches):
-            self._play_all()
-            found += [self._decisions(nodes) for nodes in self.nodes]
+            play_and_note(*self._arguments())
+            found.append(self._decisions())
         rows, bounds = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        sums = self.slots[0].position.sums
-        sums[KNOWN] += len(rows)
-        sums[OUTSIDE] += pupil.learn(rows, bounds, rate, self.options.batch, pupil.average.updates)
+        self.position.sums[KNOWN] += len(rows)
+        self.position.sums[OUTSIDE] += pupil.learn(rows, bounds, rate, self.options.batch, pupil.average.updates)
 
-    def _decisions(self, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
+    def _decisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and bounds of the nodes that were kept and where the game is on."""
-        kept = nodes.counts[KEPT]
-        rows, bounds = nodes.rows[:kept].copy(), nodes.bounds[:kept].copy()
-        n = copy_decisions(self.game.rules, nodes, rows, bounds)
+        kept = self.nodes.counts[KEPT]
+        rows, bounds = self.nodes.rows[:kept].copy(), self.nodes.bounds[:kept].copy()
+        n = copy_decisions(self.game.rules, self.nodes, rows, bounds)
         return rows[:n], bounds[:n]
 
 

@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deltaw.learn.bootstrapping.strap import Bootstrap, Method, StrapOptions
+from deltaw.learn.bootstrapping.strap import Bootstrap, Method, SearchedOptions
 from deltaw.learn.knobs import NotNegative, Positive
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 
 
 @dataclass
-class Options(StrapOptions):
-    """The knobs of `StrapOptions` (learn/bootstrapping/strap.py), with a step size for one position a search."""
+class Options(SearchedOptions):
+    """The knobs of `SearchedOptions` (learn/bootstrapping/strap.py), with a step size for one position a search."""
 
     step_size: Positive = 0.001
     step_size_end: NotNegative = 0.0001
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Bootstrap:
-    """The learner of this module; raises InputError."""
-    method = Method("root_strap", "alphabeta", nodes=False)
-    return Bootstrap(method, options, start, seed=seed, budget=budget, backend=backend)
+    """The learner of this module; raises InputError. Games are played one after the other, so `backend` is not used."""
+    return Bootstrap(Method("root_strap", "alphabeta", nodes=False), options, start, seed=seed, budget=budget)

@@ -210,7 +210,6 @@ class LeafTD(Searched):
 
     def __init__(self, options: Options, start: Evaluator, *, seed: int, budget: int) -> None:
         super().__init__("td_leaf", "alphabeta", options, start, seed=seed, budget=budget)
-        self.search, self.position = self.slots[0]
         weights = len(self.pupil.weight) if isinstance(self.pupil, SearchedLinear) else 0
         self.trace = make_leaf_trace(weights, self.game.rules.width)
         self._samples = make_samples(self.pupil.max_active, 0)

@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from deltaw.learn.bootstrapping.strap import Bootstrap, Method, StrapOptions
+from deltaw.learn.bootstrapping.strap import Bootstrap, Method, SearchedOptions
 from deltaw.learn.knobs import OneOf, Range, check
 from deltaw.learn.workers.backend import Backend
 from deltaw.search.evaluators.evaluator import Evaluator
 
 
 @dataclass
-class Options(StrapOptions):
-    """The knobs of `StrapOptions` (learn/bootstrapping/strap.py), and what is TreeStrap's own."""
+class Options(SearchedOptions):
+    """The knobs of `SearchedOptions` (learn/bootstrapping/strap.py), and what is TreeStrap's own."""
 
     search: Annotated[str, OneOf(("alphabeta", "minimax"))] = "alphabeta"
     """alphabeta: bounds, with far fewer nodes; minimax: exact values of all nodes"""
@@ -31,8 +31,8 @@ class Options(StrapOptions):
 
 
 def make(options: Options, start: Evaluator, *, seed: int, budget: int, backend: Backend) -> Bootstrap:
-    """The learner of this module; raises InputError."""
+    """The learner of this module; raises InputError. Games are played one after the other, so `backend` is not used."""
     check(options)
     Range(1, options.depth).check("learner.least_depth", options.least_depth)
     method = Method("tree_strap", options.search, nodes=True, least=options.least_depth, in_turn=options.in_turn)
-    return Bootstrap(method, options, start, seed=seed, budget=budget, backend=backend)
+    return Bootstrap(method, options, start, seed=seed, budget=budget)

@@ -24,7 +24,7 @@ from deltaw.learn.bootstrapping.games import make_search
 from deltaw.learn.bootstrapping.pupil import SearchedNetwork
 from deltaw.learn.bootstrapping.strap import node_error
 from deltaw.learn.learners import root_strap, td_leaf, tree_strap
-from deltaw.learn.workers.backend import Serial, Threads
+from deltaw.learn.workers.backend import Serial
 from deltaw.search.evaluators.evaluator import Evaluator
 from deltaw.search.tree.deep import deep
 from deltaw.search.tree.stack import NOBODY
@@ -66,8 +66,6 @@ NETWORK = {"shape": "network", "average": 0.5}
     [
         *itertools.product(METHODS, [{"step_rule": "tcl"}, {"average": 0.9}]),
         *itertools.product(("root_strap", "tree_strap"), [NETWORK]),
-        ("tree_strap", {"slots": 3}),
-        pytest.param("tree_strap", NETWORK | {"slots": 3}, marks=pytest.mark.slow),
         pytest.param("td_leaf", NETWORK, marks=pytest.mark.slow),
     ],
 )
@@ -90,16 +88,6 @@ def test_a_learner_goes_on_exactly(name, knobs):
     assert again == metrics
     assert (weights_of(other.evaluator()) == weights_of(whole.evaluator())).all()
     assert whole.finite()
-
-
-def test_threads_search_side_by_side_what_one_searches_in_turn():
-    one = make("tree_strap", slots=3)
-    many = tree_strap.make(one.options, start(), seed=one.seed, budget=one.budget, backend=Threads(2))
-    for _ in range(3):
-        assert one.step() == many.step()
-    assert (one.pupil.weight == many.pupil.weight).all()
-    assert one.games > 3
-    assert len({tuple(slot.position.row) for slot in one.slots}) > 1
 
 
 @pytest.mark.parametrize("name", METHODS)
