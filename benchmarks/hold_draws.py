@@ -92,11 +92,15 @@ def play(database: EndingDatabase, holder: Engine, searcher: Engine, number: int
         state, ply = GAME.unrow(GAME.row(rules.play(state, move))), ply + 1
 
 
+def parser() -> Parser:
+    parse = Parser("python -m benchmarks.hold_draws", description="Drawn endings of checkers, held against any play.")
+    parse.add_argument("--games", type=int, default=10_000, help="to be played (default %(default)s)")
+    return parse
+
+
 @guarded
-def main() -> int:
-    parser = Parser(description="Drawn endings of checkers, held against any play.")
-    parser.add_argument("--games", type=int, default=10_000)
-    options = parser.parse_args()
+def main(argv: list[str] | None = None) -> int:
+    options = parser().parse_args(argv)
     database = find_endings(GAME)
     assert database is not None
     material = GAME.baselines["material"]
